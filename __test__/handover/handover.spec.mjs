@@ -6,27 +6,10 @@ import { createRequire } from 'node:module';
 import net from 'node:net';
 import { join } from 'node:path';
 
-import WebSocket from 'ws';
-
 import { Child, WebSocketServer, ownOnPosix } from '../helpers/index.mjs';
-import { exits, inMode, place, until, version } from '../helpers/versions.mjs';
+import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
 
 const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
-
-async function open(port, url = '/', options = {}) {
-  const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options.protocols ?? [], options);
-  ws.closes = new Promise((resolve) => {
-    ws.on('close', (code) => resolve(code));
-  });
-  await once(ws, 'open');
-  return ws;
-}
-
-async function ask(ws, text) {
-  const answer = once(ws, 'message');
-  ws.send(text);
-  return String((await answer)[0]);
-}
 
 inMode('a connection moves through three versions, and its client notices nothing', async (t) => {
   const path = place(t);

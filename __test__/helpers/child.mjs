@@ -43,6 +43,11 @@ export class Child {
     t.teardown(() => this.process.exitCode === null && this.process.kill('SIGKILL'));
   }
 
+  /** What it has written to stdout. */
+  get output() {
+    return this.#stdout;
+  }
+
   /** Line number `index` of its output, once it is complete. */
   async line(index = 0) {
     const line = () => this.#stdout.split('\n').at(index);

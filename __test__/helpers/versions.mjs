@@ -1,7 +1,10 @@
 // Versions of a server with option `handover`, each in a process of its own.
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+import WebSocket from 'ws';
 
 import { Child, ownOnPosix } from './index.mjs';
 
@@ -39,4 +42,19 @@ export async function until(done) {
       setTimeout(resolve, 5);
     });
   }
+}
+
+export async function open(port, url = '/', options = {}) {
+  const ws = new WebSocket(`ws://127.0.0.1:${port}${url}`, options.protocols ?? [], options);
+  ws.closes = new Promise((resolve) => {
+    ws.on('close', (code) => resolve(code));
+  });
+  await once(ws, 'open');
+  return ws;
+}
+
+export async function ask(ws, text) {
+  const answer = once(ws, 'message');
+  ws.send(text);
+  return String((await answer)[0]);
 }

@@ -56,7 +56,7 @@ function release(ws) {
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
 }
 
-/** The connection has come from another process: an OPEN record is at `start`. @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
+/** The connection has come from another process: an OPEN record is at `start`. It ends if its state is none. @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
 function detach(ws, bytes, start) {
   const extra = ws._ensureExtra();
   extra.isResumed = true;
@@ -64,8 +64,14 @@ function detach(ws, bytes, start) {
   ws._accepted = bytes.readUInt32LE(at + MOVED_QUEUED);
   const end = endOf(bytes, start);
   if (end === at + MOVED_ATTACHMENT) return;
-  // A copy: Buffers in it would keep the memory of the batch.
-  const { attachment, isFull, isPaused, memberships, records } = deserialize(Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT, end)));
+  let moved;
+  try {
+    // A copy: Buffers in it would keep the memory of the batch.
+    moved = deserialize(Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT, end)));
+  } catch {
+    return void ws.terminate();
+  }
+  const { attachment, isFull, isPaused, memberships, records } = moved;
   extra.attachment = attachment;
   if (isPaused) ws._bits |= PAUSED;
   if (memberships !== null) importMemberships(ws, memberships);

@@ -17,7 +17,7 @@ const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
 const { attach, release } = require('./attachment');
 const { exportTopics, importTopics } = require('./topics');
-const { checkPath, listenAt } = require('./place');
+const { checkPath, listenNear } = require('./place');
 
 /** @import { HandoverReport } from '../native/binding' */
 /** @import { Server } from '../connection/state' */
@@ -45,6 +45,8 @@ class Handover {
     this.path = path;
     /** Listens at the path. @type {net.Server | null} */
     this.host = null;
+    /** What puts it there. @type {Promise<() => number> | null} */
+    this.prepared = null;
     /** The conversation with the other process. @type {import('../native/binding').JsCourier | null} */
     this.courier = null;
     /** Processes that want the connections. @type {net.Socket[]} */
@@ -133,11 +135,26 @@ class Handover {
       else listen();
     });
     socket.connect({ path: this.path }, () => {
-      const fd = /** @type {any} */ (socket)._handle.fd;
       this.begun = performance.now();
-      this.courier = new (addon().Courier)(fd, false, (report) => this.onTaking(report, bind));
-      socket.destroy();
+      const error = this.converse(socket, false, (report) => this.onTaking(report, bind));
+      if (error !== null) this.fail(failed(error.message, error));
     });
+  }
+
+  /**
+   * Begins a conversation over a socket, which is gone then. Returns why not: this process lacks descriptors or threads.
+   *
+   * @type {(socket: net.Socket, gives: boolean, report: (report: HandoverReport) => void) => Error | null}
+   */
+  converse(socket, gives, report) {
+    try {
+      this.courier = new (addon().Courier)(/** @type {any} */ (socket)._handle?.fd ?? -1, gives, report);
+      return null;
+    } catch (error) {
+      return /** @type {Error} */ (error);
+    } finally {
+      socket.destroy();
+    }
   }
 
   /** @type {(report: HandoverReport, bind: (fd: number) => void) => void} */
@@ -146,7 +163,13 @@ class Handover {
     const isRunning = this.server._isRunning();
     if (kind === 'whole') {
       this.silentSince = performance.now() - paused;
-      this.topics = deserialize(/** @type {Buffer} */ (topics));
+      try {
+        this.topics = deserialize(/** @type {Buffer} */ (topics));
+      } catch (error) {
+        // Such as a state of a later version of V8.
+        closeSync(fd);
+        return this.fail(failed(/** @type {Error} */ (error).message));
+      }
       if (isRunning && !this.server._accepts()) return this.tryBinding(bind, fd);
       closeSync(fd);
       if (isRunning) this.take();
@@ -182,6 +205,7 @@ class Handover {
     this.refused++;
     this.isTaking = false;
     this.stop();
+    this.host?.close();
     // The port is the other process's.
     if (this.server._accepts()) state.native.closeListener(this.server._listenerId);
     this.server._emit('error', error);
@@ -205,17 +229,19 @@ class Handover {
     else this.serve();
   }
 
-  /** From here on this process has the port and the connections. */
-  take() {
+  /** From here on this process has the port and the connections, if it can give them away again. */
+  async take() {
     this.isTaking = true;
     this.left = state.reactors + 1;
     try {
       for (const server of this.servers()) this.importInto(server);
+      outbox.flush();
+      await this.prepare();
+      if (this.server._isRunning()) this.courier?.take(state.native, this.server._listenerId);
     } catch (error) {
-      return this.fail(/** @type {Error} */ (error));
+      const { message } = /** @type {Error} */ (error);
+      if (this.server._isRunning()) this.fail(failed(message, /** @type {Error} */ (error)));
     }
-    outbox.flush();
-    this.courier?.take(state.native, this.server._listenerId);
   }
 
   /** The server gets the topics that one with its path has had. @param {Server} server */
@@ -258,19 +284,29 @@ class Handover {
     this.silentSince = 0;
   }
 
+  /** Listens where no process looks. */
+  prepare() {
+    this.prepared ??= new Promise((resolve, reject) => {
+      this.host = net.createServer({ pauseOnConnect: true }, (socket) => {
+        this.waiting.push(socket.on('error', () => {}));
+        this.next();
+      });
+      this.host.on('error', reject);
+      listenNear(this.host, this.path, resolve);
+      this.host.unref();
+    });
+    return this.prepared;
+  }
+
   /** From now on the next process can come. */
-  open() {
-    this.host = net.createServer({ pauseOnConnect: true }, (socket) => {
-      this.waiting.push(socket.on('error', () => {}));
-      this.next();
-    });
-    this.host.on('error', (error) => {
-      this.server._emit('error', failed(error.message, error));
-    });
-    listenAt(this.host, this.path, (file) => {
-      this.file = file;
-    });
-    this.host.unref();
+  async open() {
+    try {
+      const appear = await this.prepare();
+      if (this.server._isRunning()) this.file = appear();
+    } catch (error) {
+      const { message } = /** @type {Error} */ (error);
+      this.server._emit('error', failed(message, /** @type {Error} */ (error)));
+    }
   }
 
   /** Serves the next of the waiting processes. */
@@ -278,10 +314,10 @@ class Handover {
     if (this.courier !== null || this.isTaking || this.isOver) return;
     const socket = this.waiting.shift();
     if (socket === undefined) return;
-    const fd = /** @type {any} */ (socket)._handle?.fd ?? -1;
-    if (fd >= 0) this.courier = new (addon().Courier)(fd, true, (report) => this.onGiving(report));
-    socket.destroy();
-    if (fd < 0) this.next();
+    const error = this.converse(socket, true, (report) => this.onGiving(report));
+    if (error === null) return;
+    warn('REACTOR_WS_HANDOVER', `a process at ${this.path} gets no connections: ${error.message}`);
+    this.next();
   }
 
   /** @param {HandoverReport} report */

@@ -12,7 +12,7 @@ const { hasDescriptors } = require('../base/descriptors');
 const MAX_PATH = process.platform === 'linux' ? 107 : 103;
 
 /** A folder in which a process makes its socket: this, and six characters. */
-const OWN_FOLDER = '.';
+const OWN_FOLDER = '.h';
 const OWN_NAME = '/s';
 
 /** Permissions of others to write. */
@@ -52,12 +52,12 @@ function checkFolder(path) {
 }
 
 /**
- * Listens at the path, in place of another process or none: in one step, and at no time can another user connect. Calls
- * `done` with the inode.
+ * Listens beside the path: at no time can another user connect. `ready` gets a function that puts the socket at the path, in
+ * place of another process or none, and returns its inode.
  *
- * @type {(server: import('node:net').Server, path: string, done: (file: number) => void) => void}
+ * @type {(server: import('node:net').Server, path: string, ready: (appear: () => number) => void) => void}
  */
-function listenAt(server, path, done) {
+function listenNear(server, path, ready) {
   /** @type {string} */
   let folder;
   try {
@@ -66,17 +66,21 @@ function listenAt(server, path, done) {
     return void process.nextTick(() => server.emit('error', error));
   }
   const made = folder + OWN_NAME;
-  server.once('error', () => remove(made, folder));
+  const leave = () => remove(made, folder);
+  server.once('error', leave);
+  server.once('close', leave);
   server.listen({ path: made }, () => {
     try {
       chmodSync(made, 0o600);
       const { ino } = statSync(made);
-      renameSync(made, path);
-      done(ino);
+      ready(() => {
+        renameSync(made, path);
+        leave();
+        return ino;
+      });
     } catch (error) {
       server.emit('error', error);
     }
-    remove(made, folder);
   });
 }
 
@@ -91,4 +95,4 @@ function remove(made, folder) {
   }
 }
 
-module.exports = { checkPath, listenAt };
+module.exports = { checkPath, listenNear };

@@ -1,0 +1,103 @@
+// Option `handover` among processes and clients that are broken, short of something, or in the middle of an end.
+import { readdirSync, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
+import { Child, RawClient, frame, upgradeRequest } from '../helpers/index.mjs';
+
+inMode('an old process with a later version of V8 keeps its connections, and the new one says why', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { broken: 'topics' });
+  const ws = await open(old.port);
+  const next = await version(t, 'v1', old.port, path);
+  t.regex(next.first, /^error WS_ERR_HANDOVER options\.handover: Unable to deserialize/);
+  // Nothing of the conversation keeps it alive.
+  await next.ended();
+  t.regex(await old.line(1), /did not take the connections/);
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  t.is(await ask(await open(old.port), 'x'), 'v0 / 1 x  ');
+});
+
+inMode('a connection whose state cannot be read ends, and no other', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { broken: 'connections' });
+  const [used, fresh] = [await open(old.port), await open(old.port)];
+  await ask(used, 'x');
+  const next = await version(t, 'v1', old.port, path);
+  t.is(await used.closes, 1006);
+  t.is(await ask(fresh, 'x'), 'v1 / 1 x  ');
+  t.regex(next.first, /listening/);
+});
+
+inMode('a new process that cannot be at the path takes nothing', async (t) => {
+  const path = place(t);
+  const folder = dirname(path);
+  const old = await version(t, 'v0', 0, path, { late: 300 });
+  const ws = await open(old.port);
+  const next = version(t, 'v1', old.port, path);
+  await until(() => old.output.includes('handover'));
+  renameSync(folder, `${folder}-moved`);
+  t.regex((await next).first, /^error ENOENT options\.handover: /);
+  renameSync(`${folder}-moved`, folder);
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  t.deepEqual(readdirSync(folder), ['h.sock']);
+  await version(t, 'v2', old.port, path);
+  await old.ended();
+  t.is(await ask(ws, 'x'), 'v2 / 2 x  ');
+});
+
+const CLOSE = frame(8, Buffer.from([3, 232]));
+const CLOSED = '\x88\x02\x03\xe8';
+const ANSWER = '\x81\x0av1 / 1 x  ';
+
+/** How a client behaves while its connection moves, and all that it gets after the handshake. */
+const CLIENTS = {
+  'closes': [(raw) => raw.send(CLOSE), CLOSED],
+  'closes after a message': [(raw) => raw.send(Buffer.concat([frame(1, 'x'), CLOSE])), ANSWER + CLOSED],
+  'ends its side': [(raw) => raw.end(), ''],
+  'resets': [(raw) => raw.reset(), ''],
+  'breaks the protocol': [(raw) => raw.send(Buffer.from('8100', 'hex')), '\x88\x02\x03\xea'],
+  'sends a byte after the other': [async (raw) => {
+    for (const byte of Buffer.concat([frame(1, 'x'), CLOSE])) await raw.send(Buffer.from([byte]));
+  }, ANSWER + CLOSED],
+  'floods': [async (raw) => {
+    for (let n = 0; n < 2000; n++) raw.send(frame(1, 'y'.repeat(1000)));
+    await raw.send(CLOSE);
+  }, `v1 / 2000 ${'y'.repeat(1000)}  ${CLOSED}`],
+};
+
+inMode('clients that end, or send much, while their connections move', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { late: 300 });
+  const clients = [];
+  for (const [name, [act, expected]] of Object.entries(CLIENTS)) {
+    const raw = await RawClient.connect(t, old.port);
+    await raw.send(upgradeRequest());
+    await raw.untilClosedOr((text) => text.endsWith('\r\n\r\n'));
+    clients.push({ act, expected, name, raw });
+  }
+  const moves = version(t, 'v1', old.port, path);
+  await until(() => old.output.includes('handover'));
+  for (const { act, raw } of clients) void act(raw);
+  await moves;
+  for (const { expected, name, raw } of clients) {
+    const text = await raw.closed();
+    const got = text.slice(text.indexOf('\r\n\r\n') + 4);
+    t.is(name === 'floods' ? got.slice(-expected.length) : got, expected, name);
+  }
+  const { stdout } = await old.ended();
+  t.false(/error/.test(stdout), stdout);
+});
+
+inMode('a new process that is stopped for a while takes the connections later', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { late: 200 });
+  const ws = await open(old.port);
+  const next = new Child(t, 'movable.mjs', ['v1', old.port, path]);
+  await until(() => old.output.includes('handover'));
+  next.process.kill('SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  next.process.kill('SIGCONT');
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  await exits(t, old);
+});
