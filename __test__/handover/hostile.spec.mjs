@@ -29,6 +29,34 @@ inMode('a connection whose state cannot be read ends, and no other', async (t) =
   t.regex(next.first, /listening/);
 });
 
+inMode('an old process that has hardly any descriptors left gives all connections', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, {}, { under: ['sh', '-c', 'ulimit -n 160; exec "$@"', 'sh'] });
+  const all = [];
+  for (let n = 0; n < 100; n++) all.push(await open(old.port));
+  const next = await version(t, 'v1', old.port, path);
+  await exits(t, old);
+  for (const ws of all) t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  t.regex(next.first, /listening/);
+});
+
+inMode('a new version that admits fewer connections keeps those that are open, and they count', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const all = [];
+  for (let n = 0; n < 4; n++) all.push(await open(old.port));
+  const next = await version(t, 'v1', old.port, path, { maxConnections: 2, maxConnectionsPerAddress: 2 });
+  await exits(t, old);
+  for (const ws of all) t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  for (const ws of all) {
+    await t.throwsAsync(open(next.port), { message: /503/ });
+    ws.close(1000);
+    await ws.closes;
+    if (ws === all[2]) break;
+  }
+  t.is(await ask(await open(next.port), 'x'), 'v1 / 1 x  ');
+});
+
 inMode('a new process that cannot be at the path takes nothing', async (t) => {
   const path = place(t);
   const folder = dirname(path);

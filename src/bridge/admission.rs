@@ -105,17 +105,21 @@ impl Admission {
         if connections > 0 && state.connections >= connections {
             return Err(self.deny(Denial::Connections));
         }
-        if per_address > 0
+        let of_address = address.and_then(|address| state.networks.get(&network(address)));
+        if per_address > 0 && of_address.is_some_and(|&count| count >= per_address) {
+            return Err(self.deny(Denial::Address));
+        }
+        self.count(&mut state, address);
+        Ok(())
+    }
+
+    fn count(&self, state: &mut State, address: Option<IpAddr>) {
+        state.connections += 1;
+        if self.limits.connections_per_address > 0
             && let Some(address) = address
         {
-            let count = state.networks.entry(network(address)).or_default();
-            if *count >= per_address {
-                return Err(self.deny(Denial::Address));
-            }
-            *count += 1;
+            *state.networks.entry(network(address)).or_default() += 1;
         }
-        state.connections += 1;
-        Ok(())
     }
 
     pub fn leave(&self, address: Option<IpAddr>) {
@@ -137,6 +141,14 @@ impl Admission {
     pub fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Ticket, Denial> {
         self.enter(address)?;
         Ok(Ticket { admission: self.clone(), address })
+    }
+
+    /// Counts a connection that no limit refuses, until the result is dropped.
+    pub fn adopt(self: &Arc<Self>, address: Option<IpAddr>) -> Ticket {
+        if self.counts() {
+            self.count(&mut self.lock(), address);
+        }
+        Ticket { admission: self.clone(), address }
     }
 
     /// Counts an upgrade request.

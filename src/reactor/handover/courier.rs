@@ -18,6 +18,9 @@
 //! conversation ends before MINE, for any reason, nothing has moved. MINE is one write: the other process has it, or
 //! the writer learns that it never will.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
@@ -55,8 +58,8 @@ const MOST: usize = 64;
 const BATCH_BYTES: usize = 4 << 20;
 /// The longest message.
 const MOST_BYTES: usize = parcel::LONGEST + BATCH_BYTES;
-/// Of the first message, from any program.
-const GREETING_BYTES: usize = 256;
+/// Of a message without connections, from any program.
+const SHORT: usize = 256;
 /// Bytes that are read or written at once: the time is looked at in between.
 const PIECE: usize = 64 << 10;
 
@@ -130,7 +133,7 @@ fn converse_giving(
     outcome: &mut Outcome,
 ) -> io::Result<()> {
     let mut peer = Peer::new(stream, GREETING)?;
-    let (kind, body, _) = peer.receive(GREETING_BYTES)?;
+    let (kind, body, _) = peer.receive(SHORT)?;
     if let Err(error) = read_hello(kind, &body) {
         peer.send(REFUSED, &hello(), &[])?;
         return Err(error);
@@ -204,7 +207,14 @@ fn give_batch(peer: &mut Peer, handle: &Handle, batch: &[Packed]) -> io::Result<
     let (to, duplicates) = channel();
     handle.submit(Command::Duplicate { ids: batch.iter().map(|packed| packed.id).collect(), to })?;
     let duplicates = duplicates.recv_timeout(peer.left()?).map_err(late)?;
-    let sockets = duplicates.ok_or_else(|| io::Error::other("no descriptors are left"))?;
+    let Some(sockets) = duplicates else {
+        // Fewer at once need fewer.
+        let (first, second) = batch.split_at(batch.len() / 2);
+        if first.is_empty() {
+            return Err(io::Error::other("no descriptors are left"));
+        }
+        return Ok([give_batch(peer, handle, first)?, give_batch(peer, handle, second)?].concat());
+    };
     let mut body = Vec::with_capacity(batch.iter().map(|packed| packed.state.len() + 8).sum());
     let put = &mut Encoder(&mut body);
     // In the same order.
@@ -238,7 +248,7 @@ fn converse_taking(
 ) -> io::Result<()> {
     let mut peer = Peer::new(stream, LONG_PATIENCE)?;
     peer.send(HELLO, &hello(), &[])?;
-    let (kind, body, _) = peer.receive(GREETING_BYTES)?;
+    let (kind, body, _) = peer.receive(SHORT)?;
     read_hello(kind, &body)?;
     report(Report::Met);
     peer.within(LONG_PATIENCE);
@@ -399,7 +409,7 @@ impl Peer {
     /// # Errors
     /// `InvalidData` for a message of another kind.
     fn receive_kind(&mut self, expected: u8) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-        let (kind, body, sockets) = self.receive(MOST_BYTES)?;
+        let (kind, body, sockets) = self.receive(if expected == PORT { MOST_BYTES } else { SHORT })?;
         if kind == expected { Ok((body, sockets)) } else { Err(invalid("an unexpected message")) }
     }
 

@@ -257,7 +257,6 @@ impl<C: Consumer> Reactor<C> {
         (mut listener, mut config): (u32, Arc<ListenerConfig>),
         Parcel { client, unread, state }: Parcel,
     ) -> Option<()> {
-        stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let ip = client.or_else(|| stream.remote_address()).map(|address| address.ip());
         let admission = config.admission.clone();
         let handshake_timeout = config.handshake_timeout;
@@ -274,6 +273,8 @@ impl<C: Consumer> Reactor<C> {
             }
             _ => false,
         };
+        // From here on the end of the connection takes it out of the poll; while the other process has the socket, nothing else does.
+        stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, Life::Open);
         connection.read.class = ReadClass::Frozen;
         connection.read.unread = true;
@@ -291,7 +292,7 @@ impl<C: Consumer> Reactor<C> {
         let (mut conn, consumer, _) = self.conn_at(id.slot)?;
         if let Some(admission) = admission {
             // An open connection is not refused by a limit of the new version.
-            conn.teardown.set_ticket(id.slot, admission.admit(ip).ok());
+            conn.teardown.set_ticket(id.slot, Some(admission.adopt(ip)));
         }
         conn.reader.keep(id.slot, &unread);
         let Some(opened) = opened else { return Some(()) };

@@ -1,0 +1,324 @@
+//! The other process is broken, or an enemy. Each test ends with a reactor that serves its connections as before, and with no
+//! descriptor left.
+#![expect(clippy::disallowed_types, reason = "clients block")]
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+
+use super::*;
+use crate::reactor::ListenerConfig;
+use crate::reactor::tests::{Client, PATIENCE, Server, frame};
+
+/// A server whose connections move.
+fn server() -> Server {
+    Server::serve(ListenerConfig { movable: Some(0), ..ListenerConfig::default() })
+}
+
+/// A conversation of `ours` with `theirs`. `begin` brings the order to our side.
+fn converse(
+    ours: impl FnOnce(UnixStream, &dyn Fn(Report)) + Send,
+    theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send,
+    mut begin: impl FnMut(Report),
+) -> Outcome {
+    let (our_stream, their_stream) = UnixStream::pair().unwrap();
+    let (to, reports) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || ours(our_stream, &|report| to.send(report).unwrap()));
+        scope.spawn(move || drop(theirs(&mut Peer::new(their_stream, PATIENCE).unwrap())));
+        loop {
+            match reports.recv().unwrap() {
+                Report::Ended(outcome) => return outcome,
+                report => begin(report),
+            }
+        }
+    })
+}
+
+fn give_to(old: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send) -> Outcome {
+    let (start, begun) = channel();
+    converse(
+        move |stream, report| give(stream, &begun, report),
+        theirs,
+        |_met| {
+            let (to, packs) = channel();
+            old.submit(Command::Freeze(0));
+            old.submit(Command::Pack { listener: 0, reactor: 0, to });
+            let giving = Giving {
+                handles: vec![old.handle.clone()],
+                listener: 0,
+                port: TcpListener::bind("127.0.0.1:0").unwrap().into(),
+                state: b"state".to_vec(),
+                frozen: Instant::now(),
+                packs,
+            };
+            start.send(giving).unwrap();
+        },
+    )
+}
+
+fn take_from(new: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send) -> Outcome {
+    let (start, begun) = channel();
+    converse(
+        move |stream, report| take(stream, &begun, report),
+        theirs,
+        |report| {
+            if let Report::Whole(_) = report {
+                start.send(Taking { handles: vec![new.handle.clone()], listener: 0 }).unwrap();
+            }
+        },
+    )
+}
+
+/// It answers these clients, and a new one.
+#[track_caller]
+fn assert_serves(server: &Server, clients: &mut [Client]) {
+    for client in [Client::open(server.address)].iter_mut().chain(clients) {
+        client.write(&frame(0x81, Some([0; 4]), b"x"));
+        client.expect("81 01 'x'");
+    }
+}
+
+/// All bytes of a message, with any length in its head.
+fn message(kind: u8, len: u32, body: &[u8]) -> Vec<u8> {
+    [&[kind], &len.to_le_bytes()[..], body].concat()
+}
+
+/// A descriptor to give away, and another one that has an end when the last copy is closed.
+fn descriptor() -> (OwnedFd, UnixStream) {
+    let (one, other) = UnixStream::pair().unwrap();
+    (one.into(), other)
+}
+
+#[track_caller]
+fn assert_closed(mut other: UnixStream) {
+    other.set_read_timeout(Some(PATIENCE)).unwrap();
+    other.read_to_end(&mut Vec::new()).expect("no descriptor is left");
+}
+
+/// What a new process says.
+const NEW: [u8; 3] = [HELLO, HELD, MINE];
+
+/// A new process as it should be, before message `at` of `NEW`.
+fn up_to(peer: &mut Peer, at: usize) -> io::Result<()> {
+    if at > 0 {
+        peer.send(HELLO, &hello(), &[])?;
+        peer.receive_kind(HELLO)?;
+        let (state, sockets) = peer.receive_kind(PORT)?;
+        assert_eq!((state.as_slice(), sockets.len()), (&b"state"[..], 1));
+        peer.receive(MOST_BYTES)?;
+    }
+    if at > 1 {
+        peer.send(HELD, &[], &[])?;
+        peer.receive_kind(END)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_new_process_that_says_something_else_gets_nothing() {
+    let old = server();
+    let mut clients = [Client::open(old.address), Client::open(old.address)];
+    for (at, right) in NEW.into_iter().enumerate() {
+        let body = if right == HELLO { hello() } else { Vec::new() };
+        let whole = message(right, body.len() as u32, &body);
+        let mut wrong: Vec<Vec<u8>> = (0..whole.len()).map(|len| whole[..len].to_vec()).collect();
+        wrong.extend((0..=9).chain([255]).filter(|&kind| kind != right).map(|kind| message(kind, 0, &[])));
+        wrong.extend([SHORT + 1, MOST_BYTES, u32::MAX as usize].map(|len| message(right, len as u32, &body)));
+        // A body that never comes.
+        wrong.push(message(right, 7, b"abc"));
+        if right == HELLO {
+            wrong.push(message(HELLO, 3, b"abc"));
+            wrong.push(message(HELLO, 8, &[0xff; 8]));
+        }
+        for bytes in wrong {
+            let outcome = give_to(&old, |peer| up_to(peer, at).and_then(|()| peer.write(&bytes)));
+            assert!(outcome.failure.is_some(), "{bytes:?}");
+            assert_eq!(outcome.moved, 0);
+        }
+        assert_serves(&old, &mut clients);
+    }
+}
+
+#[test]
+fn descriptors_of_a_new_process_are_closed() {
+    let old = server();
+    let mut clients = [Client::open(old.address)];
+    for (at, kind) in NEW.into_iter().enumerate() {
+        let (one, other) = descriptor();
+        let outcome = give_to(&old, |peer| {
+            up_to(peer, at)?;
+            let body = if kind == HELLO { hello() } else { Vec::new() };
+            peer.send(kind, &body, &[one.as_fd(); MOST])?;
+            // The answer to MINE is the end.
+            if kind == MINE { peer.receive(0).map(drop) } else { Ok(()) }
+        });
+        assert_eq!((outcome.failure.is_some(), outcome.moved > 0), (kind != MINE, kind == MINE));
+        drop(one);
+        assert_closed(other);
+        if kind != MINE {
+            assert_serves(&old, &mut clients);
+        }
+    }
+    // The process that has them has left.
+    clients[0].drain();
+}
+
+/// However slowly bytes come and go.
+#[test]
+fn a_message_in_small_parts_has_an_end() {
+    const SHORTLY: Duration = Duration::from_millis(100);
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let bytes = message(BATCH, 1 << 20, &[]);
+            for byte in bytes.into_iter().chain(std::iter::repeat(0)) {
+                if (&theirs).write_all(&[byte]).is_err() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let mut peer = Peer::new(ours, SHORTLY).unwrap();
+        let error = peer.receive(MOST_BYTES).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        drop(peer);
+    });
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while let Ok(1..) = (&theirs).read(&mut [0; 1000]) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let mut peer = Peer::new(ours, SHORTLY).unwrap();
+        let error = peer.send(PORT, &vec![0; 64 << 20], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        drop(peer);
+    });
+}
+
+/// A batch with one connection, as an old process sends it, and its client.
+fn batch() -> (Vec<u8>, OwnedFd, Client) {
+    let old = server();
+    let client = Client::open(old.address);
+    let (to, batches) = channel();
+    let outcome = give_to(&old, |peer| {
+        peer.send(HELLO, &hello(), &[])?;
+        peer.receive_kind(HELLO)?;
+        peer.receive_kind(PORT)?;
+        let (_, body, mut sockets) = peer.receive(MOST_BYTES)?;
+        to.send((body, sockets.pop())).unwrap();
+        peer.send(HELD, &[], &[])?;
+        peer.receive_kind(END)?;
+        peer.send(MINE, &[], &[])?;
+        peer.receive(0).map(drop)
+    });
+    assert!(outcome.failure.is_none() && outcome.moved == 1, "{outcome:?}");
+    let (body, socket) = batches.recv().unwrap();
+    (body, socket.unwrap(), client)
+}
+
+/// An old process up to PORT.
+fn greet(peer: &mut Peer) -> io::Result<()> {
+    peer.receive_kind(HELLO)?;
+    peer.send(HELLO, &hello(), &[])?;
+    let (port, _) = descriptor();
+    peer.send(PORT, b"state", &[port.as_fd(); 3])
+}
+
+/// A whole conversation about these connections.
+fn offer(peer: &mut Peer, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+    greet(peer)?;
+    peer.send(BATCH, body, sockets)?;
+    peer.receive_kind(HELD)?;
+    peer.send(END, &[0; 8], &[])?;
+    peer.receive_kind(MINE).map(drop)
+}
+
+#[test]
+fn an_old_process_that_says_something_else_gives_nothing() {
+    type Act<'a> = (&'a str, &'a (dyn Fn(&mut Peer) -> io::Result<()> + Sync));
+    let new = server();
+    let (body, socket, mut client) = batch();
+    let socket = [socket.as_fd()];
+    let doubled = [socket[0]; 2];
+    let twice = [&body[..], &body[..]].concat();
+    let huge = [&u64::MAX.to_le_bytes()[..], &body[8..]].concat();
+    let with =
+        |body, sockets| move |peer: &mut Peer| greet(peer).and_then(|()| peer.send(BATCH, body, sockets));
+    let acts: [Act<'_>; 14] = [
+        ("HELLO with a body of another program", &|peer| peer.send(HELLO, b"what", &[])),
+        ("REFUSED", &|peer| peer.send(REFUSED, &hello(), &[])),
+        ("PORT without HELLO", &|peer| peer.send(PORT, b"", &socket)),
+        ("PORT without a descriptor", &|peer| {
+            peer.send(HELLO, &hello(), &[])?;
+            peer.send(PORT, b"state", &[])?;
+            peer.send(END, &[0; 8], &[])
+        }),
+        ("no descriptor", &with(&body, &[])),
+        ("too few descriptors", &with(&twice, &socket)),
+        ("too many descriptors", &with(&body, &doubled)),
+        ("an empty batch", &with(&[], &[])),
+        ("no connection", &with(&[7; 100], &socket)),
+        ("a length beyond all", &with(&huge, &socket)),
+        ("half a connection", &with(&body[..body.len() / 2], &socket)),
+        ("MINE for END", &|peer| with(&body, &socket)(peer).and_then(|()| peer.send(MINE, &[], &[]))),
+        ("END without a time", &|peer| {
+            with(&body, &socket)(peer).and_then(|()| peer.send(END, &[0; 7], &[]))
+        }),
+        ("no END", &with(&body, &socket)),
+    ];
+    for (name, act) in acts {
+        let outcome = take_from(&new, |peer| {
+            act(peer)?;
+            peer.stream.shutdown(Shutdown::Write)?;
+            peer.stream.read_to_end(&mut Vec::new()).map(drop)
+        });
+        assert!(outcome.failure.is_some(), "{name}");
+        assert_eq!(outcome.moved, 0, "{name}");
+        assert_serves(&new, &mut []);
+    }
+    // None of them has touched the connection.
+    let outcome = take_from(&new, |peer| offer(peer, &body, &socket));
+    assert!(outcome.failure.is_none() && outcome.moved == 1, "{outcome:?}");
+    client.write(&frame(0x81, Some([0; 4]), b"x"));
+    client.expect("81 01 'x'");
+}
+
+/// Each of these is a connection that ends, and no other one does.
+#[test]
+fn descriptors_that_are_no_connections_do_no_harm() {
+    let new = server();
+    let (body, _socket, _client) = batch();
+    let file = std::env::temp_dir().join(format!("courier-{}", std::process::id()));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let connect = || std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (blocking, _silent) = (connect(), listener.accept().unwrap());
+    let closed = connect();
+    drop(listener.accept().unwrap());
+    let local = UnixListener::bind(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let strange: [(&str, OwnedFd); 9] = [
+        ("a socket that blocks", blocking.into()),
+        ("a socket whose peer has left", closed.into()),
+        ("a listener", listener.into()),
+        ("a listener of the file system", local.into()),
+        ("UDP", UdpSocket::bind("127.0.0.1:0").unwrap().into()),
+        ("a file", std::fs::File::create(&file).unwrap().into()),
+        ("a folder", std::fs::File::open(std::env::temp_dir()).unwrap().into()),
+        ("a pipe", io::pipe().unwrap().1.into()),
+        ("a socket without a peer", UnixStream::pair().unwrap().0.into()),
+    ];
+    std::fs::remove_file(&file).unwrap();
+    let (one, other) = descriptor();
+    let two = [&body[..], &body[..]].concat();
+    for (name, fd) in strange {
+        let outcome = take_from(&new, |peer| offer(peer, &two, &[fd.as_fd(), one.as_fd()]));
+        assert!(outcome.failure.is_none() && outcome.moved == 2, "{name}: {outcome:?}");
+        assert_serves(&new, &mut []);
+    }
+    // A stream like any other, whose peer leaves.
+    drop(one);
+    other.shutdown(Shutdown::Write).unwrap();
+    assert_closed(other);
+}
