@@ -219,7 +219,9 @@ function connectionOptions({ _settings: settings, options }) {
 
 /** For one whose handshake JavaScript has answered. @type {(server: Server, carrier: Parameters<typeof negotiatedDeflate>[0]) => ReturnType<typeof connectionOptions>} */
 function servedOptions(server, carrier) {
-  return { ...connectionOptions(server), deflate: negotiatedDeflate(carrier) };
+  const options = connectionOptions(server);
+  options.deflate = negotiatedDeflate(carrier);
+  return options;
 }
 
 /** Whether the `pong()` of a subclass answers pings, instead of the reactor. @param {ServerOptions} options */

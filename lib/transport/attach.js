@@ -70,7 +70,8 @@ function attachStream(ws, socket, head, options) {
   if (!native.isDriven) turnOften(native);
   const isServer = (ws._bits & CLIENT) === 0;
   const served = engineOptions({ closeTimeout: ws._closeTimeout }, options, ws._owner?._settings, false);
-  native.openStream(place, isServer, { ...served, deflate: negotiatedDeflate(ws) }, ws._owner?._rates);
+  served.deflate = negotiatedDeflate(ws);
+  native.openStream(place, isServer, served, ws._owner?._rates);
 
   // Not every Duplex has these methods.
   if (socket.setTimeout) socket.setTimeout(0);
