@@ -47,13 +47,7 @@ server.on('listening', () => {
   if (NOTIFY_SOCKET) execFile('systemd-notify', ['--ready']);
 });
 
-// PM2 stops this version when the next one listens: the clients move first.
-let moves = false;
-server.on('handover', () => {
-  moves = true;
-});
-process.on('SIGINT', () => moves || process.exit());
-
+// The clients have moved.
 server.on('close', () => {
   http.closeIdleConnections();
   // PM2's channel would keep the process alive. Requests under way have a second.
