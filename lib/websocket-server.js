@@ -133,7 +133,7 @@ class WebSocketServer extends EventEmitter {
   /** Null unless the server listens; a string for a pipe or a socket with a path. @returns {unknown} @throws {Error} In noServer mode */
   address() {
     if (this.options.noServer) throw new Error('The server is operating in "noServer" mode');
-    if (!this._listens) return this._server?.address() ?? this._upgrades?.address() ?? null;
+    if (!this._listens) return (this._server ? this._server.address() : null) ?? this._upgrades?.address() ?? null;
     return this._accepts() ? copyOf(this._address) : null;
   }
 
