@@ -4,14 +4,18 @@
 //   npm run test:autobahn                        sections 1-7, 9 and 10: all but compression
 //   npm run test:autobahn -- --all               all sections, on a port, over TLS and over streams
 //   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
-//   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http) or stream
+//   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http), stream, or handover: a port
+//                                                whose process is replaced all the time
 //   node __test__/autobahn/run.mjs --serve       starts only the server and prints its port; `--url` tests another server
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -29,7 +33,9 @@ const COUNTS = new Map([
   [CORE, 301],
   [ALL, 517],
 ]);
-const WAYS = ['port', 'tls', 'server', 'stream'];
+const WAYS = ['port', 'tls', 'server', 'stream', 'handover'];
+/** With `handover`, between the start of a version and that of the next one. */
+const DEPLOY_MS = 300;
 // Section 9 sends messages of up to 16 MiB, and fragments of 64 bytes: both are above the limits.
 const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };
 const GOOD = new Set(['OK', 'INFORMATIONAL']);
@@ -83,11 +89,13 @@ async function testWay(wstest, way) {
   rmSync(reports, { recursive: true, force: true });
   mkdirSync(reports, { recursive: true });
 
-  const url = options.url ?? `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${(await startServer(way)).address().port}`;
+  const server = options.url ? null : way === 'handover' ? await startVersions() : await startServer(way);
+  const url = options.url ?? `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${server.address().port}`;
   const started = Date.now();
   const code = await runClient(wstest, reports, agent, url, cases);
   const verdicts = readVerdicts(join(reports, 'index.json'), agent);
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
+  await server?.stop?.();
 
   const bad = verdicts.filter((verdict) => !isGood(verdict));
   const missing = missingCases(cases, verdicts, code);
@@ -111,6 +119,37 @@ async function startServer(way) {
   });
   await once(server, 'listening');
   return server;
+}
+
+/** Processes, of which each takes over from the one before. */
+async function startVersions() {
+  const folder = mkdtempSync(join(tmpdir(), 'autobahn-'));
+  const path = join(folder, 'handover.sock');
+  const program = join(here, '../fixtures/movable.mjs');
+  const settings = JSON.stringify({ echo: true, perMessageDeflate: true, ...LIMITS });
+  const versions = [];
+  const start = async (port) => {
+    const child = spawn(process.execPath, [program, 'echo', port, path, settings], { stdio: ['ignore', 'pipe', 'inherit'] });
+    versions.push(child);
+    const [line] = await once(createInterface({ input: child.stdout }), 'line');
+    return Number(/^listening (\d+)$/.exec(line)[1]);
+  };
+  const port = await start(0);
+  let isOver = false;
+  const replaced = (async () => {
+    while (!isOver) {
+      await sleep(DEPLOY_MS);
+      await start(port);
+    }
+  })();
+  const stop = async () => {
+    isOver = true;
+    await replaced;
+    for (const child of versions) child.kill();
+    rmSync(folder, { recursive: true });
+    console.log(`autobahn: ${versions.length} versions`);
+  };
+  return { address: () => ({ port }), stop };
 }
 
 async function runClient(wstest, reports, agent, url, cases) {
