@@ -1,5 +1,7 @@
 // Option `handover` among processes and clients that are broken, short of something, or in the middle of an end.
+import { once } from 'node:events';
 import { readdirSync, renameSync } from 'node:fs';
+import net from 'node:net';
 import { dirname } from 'node:path';
 
 import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
@@ -72,6 +74,23 @@ inMode('a new process that cannot be at the path takes nothing', async (t) => {
   await version(t, 'v2', old.port, path);
   await old.ended();
   t.is(await ask(ws, 'x'), 'v2 / 2 x  ');
+});
+
+const onLinux = process.platform === 'linux' ? inMode : inMode.skip;
+
+onLinux('processes that connect to the path and leave cost no descriptor', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const count = () => readdirSync(`/proc/${old.process.pid}/fd`).length;
+  const before = count();
+  for (let n = 0; n < 100; n++) {
+    const socket = net.connect({ path });
+    await once(socket, 'connect');
+    socket.destroy();
+  }
+  await until(() => count() <= before + 3);
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
 });
 
 const CLOSE = frame(8, Buffer.from([3, 232]));

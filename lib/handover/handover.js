@@ -175,7 +175,7 @@ class Handover {
       if (isRunning) this.take();
       else this.stop();
     } else if (kind === 'ended') {
-      this.courier = null;
+      this.end();
       if (!isRunning || this.hasFailed) return;
       if (reason === '') {
         this.taken += moved;
@@ -324,7 +324,7 @@ class Handover {
   onGiving({ bytes, kind, moved, reason, stayed }) {
     if (kind === 'met') return void this.give();
     if (kind !== 'ended') return;
-    this.courier = null;
+    this.end();
     if (this.silentSince !== 0) this.note();
     if (reason === '') {
       this.moved += moved;
@@ -433,6 +433,12 @@ class Handover {
 
   stop() {
     this.courier?.stop();
+  }
+
+  /** The conversation has ended. Its descriptor does not wait for the garbage collector. */
+  end() {
+    this.stop();
+    this.courier = null;
   }
 
   /** The server closes: no process takes over from it. */

@@ -40,11 +40,9 @@ pub struct HandoverReport {
 /// One conversation with another process.
 #[napi(js_name = "Courier")]
 pub struct JsCourier {
-    /// `None`: stopped.
+    /// What the thread waits for, and its socket. `None`: it does not wait.
     #[cfg(unix)]
-    start: Option<Start>,
-    #[cfg(unix)]
-    stream: std::os::unix::net::UnixStream,
+    start: Option<(Start, std::os::unix::net::UnixStream)>,
 }
 
 #[cfg(unix)]
@@ -83,7 +81,7 @@ impl JsCourier {
                 (Start::Take(start), thread.spawn(move || take(stream, &begun, &report)))
             };
             begun.map_err(|error| super::listen::system_error(&error))?;
-            Ok(Self { start: Some(start), stream: hold })
+            Ok(Self { start: Some((start, hold)) })
         }
         #[cfg(not(unix))]
         {
@@ -97,7 +95,7 @@ impl JsCourier {
     #[napi(catch_unwind)]
     pub fn give(&mut self, reactor: &JsReactor, listener: u32, state: &[u8], paused: f64) -> Result<()> {
         #[cfg(unix)]
-        if let Some(Start::Give(start)) = self.start.take() {
+        if let Some((Start::Give(start), _)) = self.start.take() {
             let now = Instant::now();
             let frozen = now.checked_sub(millis(paused)).unwrap_or(now);
             let (handles, port, packs) = reactor.pack(listener)?;
@@ -112,9 +110,9 @@ impl JsCourier {
     #[napi(catch_unwind)]
     pub fn stop(&mut self) {
         #[cfg(unix)]
-        if self.start.take().is_some() {
+        if let Some((_, stream)) = self.start.take() {
             // If that fails it has ended.
-            let _ended = self.stream.shutdown(std::net::Shutdown::Both);
+            let _ended = stream.shutdown(std::net::Shutdown::Both);
         }
     }
 
@@ -122,7 +120,7 @@ impl JsCourier {
     #[napi(catch_unwind)]
     pub fn take(&mut self, reactor: &JsReactor, listener: u32) -> Result<()> {
         #[cfg(unix)]
-        if let Some(Start::Take(start)) = self.start.take() {
+        if let Some((Start::Take(start), _)) = self.start.take() {
             let handles = reactor.handles()?;
             return start.send(Taking { handles, listener }).map_err(|_ended| ended());
         }
