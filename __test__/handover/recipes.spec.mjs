@@ -1,7 +1,7 @@
 // The recipes of docs/deploys.md, each as a user runs it: a client stays connected, and a version that does not start changes nothing.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -148,6 +148,15 @@ inMode('PM2', async (t) => {
   await start('chat-a');
   await hears('chat-a');
   await stops('chat-b');
-  // In this mode PM2 stops the old process first.
+  // In fork mode PM2 stops the old process first, in cluster mode it starts the new one first.
   await Promise.all([once(ws, 'close'), run('reload', 'chat-a')]);
+  const cluster = join(folder, 'cluster.config.cjs');
+  const changes = [["'chat-a', 'chat-b'", "'chat'"], ['script:', "exec_mode: 'cluster', instances: 1, script:"], ['handover.sock', 'other.sock']];
+  writeFileSync(cluster, changes.reduce((lines, [from, to]) => lines.replace(from, to), readFileSync(config, 'utf8')));
+  await run('start', cluster);
+  const log = readdirSync(join(home, 'logs')).find((name) => /^chat-out/.test(name));
+  const other = await client(t, /port (\d+)/.exec(readFileSync(join(home, 'logs', log)))[1]);
+  writeFileSync(program, String(text).replace('process.env.name', "'next'"));
+  await run('reload', 'chat');
+  await other.hears('next');
 });
