@@ -1,6 +1,7 @@
 // listen(): every connection of a port goes to an HTTP server.
 import { once } from 'node:events';
 import http from 'node:http';
+import http2 from 'node:http2';
 import https from 'node:https';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -76,6 +77,22 @@ test('listen(): events, and an error', async (t) => {
   other.close();
   listener.close();
   await once(listener, 'close');
+});
+
+test('listen(): the option allowHalfOpen of the HTTP server', async (t) => {
+  const makes = [[() => http.createServer(), true]];
+  // See checkHttp().
+  if (Number.parseInt(process.versions.node, 10) >= 22) makes.push([() => http2.createServer(), false], [() => http2.createServer({ allowHalfOpen: true }), true]);
+  for (const [make, expected] of makes) {
+    const server = make();
+    const { port } = await listenGiven(t, 'socket', server);
+    const connected = once(server, 'connection');
+    const raw = await RawClient.connect(t, port);
+    await raw.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    const [socket] = await connected;
+    t.is(socket.allowHalfOpen, expected);
+    socket.destroy();
+  }
 });
 
 test('listen() is a static of WebSocket, too', (t) => {

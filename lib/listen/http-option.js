@@ -64,9 +64,9 @@ function checkHttp(server, label, tls) {
   }
 }
 
-/** Those of the sockets that the server would accept: an HTTP/2 session ends with its client's side, and so does TLS. @type {(server: any, tls: unknown) => { allowHalfOpen: boolean, highWaterMark: number }} */
+/** Those of the sockets that the server would accept. Over TLS, the end of one side is the end of both. @type {(server: any, tls: unknown) => { allowHalfOpen: boolean, highWaterMark: number }} */
 function optionsFor(server, tls) {
-  return { allowHalfOpen: tls === null && !isHttp2(server), highWaterMark: server.highWaterMark };
+  return { allowHalfOpen: tls === null && server.allowHalfOpen, highWaterMark: server.highWaterMark };
 }
 
 /**
