@@ -36,6 +36,8 @@ const UNFINISHED = 'too many unfinished messages';
 const NOT_OF_STREAMS = [WAITING, UNFINISHED];
 /** What a client of TLS cannot do, or does without close_notify: tls/ends.spec.mjs has its resets. */
 const NOT_OF_TLS = ['close, answered by a reset', 'a reset', 'terminate() of the client'];
+/** To a recv() that comes after a reset, Wine's answer is 0, the end; to a read under way, as Node's, it is the error. */
+const NOT_OF_WINE = 'WINEPREFIX' in process.env ? ['a reset'] : [];
 
 /**
  * O01, F17: what ends a connection: the cause, the options of the server, what happens to `{ client, server,
@@ -121,6 +123,7 @@ for (const [title, [cause, options, end, code]] of Object.entries(ENDS)) {
   everyWay(ownSerial, `${title} is '${cause}'`, async (t, start, way) => {
     if (way === 'stream' && NOT_OF_STREAMS.includes(title)) return t.pass();
     if (way === 'tls' && NOT_OF_TLS.includes(title)) return t.pass();
+    if (way === 'port' && NOT_OF_WINE.includes(title)) return t.pass();
     const server = await start(t, { ...BUDGETS, ...options });
     const before = server.metrics().connections;
     const seen = [];

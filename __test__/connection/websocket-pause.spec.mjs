@@ -155,6 +155,9 @@ test('pause: close() after a close frame of the peer that nobody has taken ends 
   t.is((await closed)[0], 1000);
 });
 
+/** Of an end that has come after data, Node on Windows tells before setImmediate() calls back; as in ws, its socket is then not upgraded. */
+const ENDS_FIRST = process.platform !== 'win32' ? [] : isReference ? Object.keys(WAYS) : ['server', 'stream'];
+
 const { handleUpgrade } = WebSocketServer.prototype;
 const hasThread = !isReference && !isInline;
 
@@ -168,6 +171,7 @@ for (const [hook, put] of Object.entries({
   }),
 })) {
   everyWay(test.serial, `pause() in 'connection', with ${hook}: what came with the request waits, and the end after it`, async (t, start, way) => {
+    if (hook === 'a hook that decides later' && ENDS_FIRST.includes(way)) return t.pass();
     const server = await start(t, {});
     put(server);
     const seen = [];
