@@ -13,6 +13,8 @@ import { join } from 'node:path';
 import { root, run } from '../run.mjs';
 
 const [system = 'linux-x64-gnu', published] = process.argv.slice(2);
+// The repository can move on during a build.
+const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
 const base = mkdtempSync(join(tmpdir(), 'reactor-ws-reproduce-'));
 // The lengths differ, so that a path in a file moves all that follows.
 const folders = [join(base, 'a'), join(base, 'another/folder/of/the/same/commit')];
@@ -32,7 +34,8 @@ try {
 }
 
 async function build(folder) {
-  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', root, folder]);
+  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', '--no-checkout', root, folder]);
+  execFileSync('git', ['-C', folder, 'checkout', '--quiet', '--detach', commit]);
   const { code } = await run(process.execPath, [join(folder, 'scripts/release/addon.mjs'), system]);
   if (code !== 0) throw new Error(`building in ${folder} failed`);
   return readFileSync(join(folder, 'npm', system, `reactor-ws.${system}.node`));
