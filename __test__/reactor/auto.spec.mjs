@@ -83,6 +83,19 @@ ownOnPosix('after each change the loop goes on: with messages, and with deadline
   t.pass();
 });
 
+ownOnPosix('the thread takes over from a handler that sends much with compression', async (t) => {
+  const { client, drive, port } = await startAdaptive(t, [], AT_EASE);
+  const pinger = await Pinger.connect(t, port, false);
+  await until(drive, ({ driver }) => driver === 'loop');
+  const pinging = setInterval(() => pinger.ping(), 1);
+  client.send('compress');
+  let text;
+  do text = String((await once(client, 'message'))[0]);
+  while (text.startsWith('0,'));
+  clearInterval(pinging);
+  t.is(text, 'taken over');
+});
+
 ownOnPosix('while a callback waits, deadlines are kept', async (t) => {
   const server = new Child(t, 'adaptive-blocked.mjs', [], AT_EASE);
   t.is(await server.line(0), '0');

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::park_timeout;
 use std::time::{Duration, Instant};
 
-use crate::bridge::seat::Seat;
+use crate::bridge::seat::{Seat, Taken};
 use crate::reactor::{Balance, Descriptor, Due, Forward, Handle, Link, Reactor, Usage, report_failure};
 
 use super::uv::{IdleClock, wait_readable};
@@ -165,6 +165,8 @@ pub(super) struct Companion {
     pub(super) bell: PipeReader,
     pub(super) balance: Balance,
     pub(super) eager: bool,
+    /// The seat was not free, and the loop has not waited since.
+    pub(super) refused: bool,
 }
 
 impl Companion {
@@ -184,6 +186,7 @@ impl Companion {
             let (turns, idle) = (self.drive.seat.turns(), self.clock.idle());
             park_timeout(if self.eager { EAGER_LOOK } else { LOOK });
             let is_still = self.drive.seat.turns() == turns;
+            self.refused &= self.clock.idle() == idle;
             if self.drive.stops.load(Ordering::Acquire) || (self.eager && !is_still) {
                 return false;
             }
@@ -231,8 +234,7 @@ impl Companion {
     /// Runs turns until the loop had better. False: the reactor has ended.
     fn drive(&mut self, guessed: bool) -> bool {
         let drive = self.drive.clone();
-        // In the midst of its turn the loop is not stuck.
-        let Some(mut place) = drive.seat.try_take() else { return true };
+        let Some(mut place) = self.take(&drive.seat) else { return true };
         let Some(reactor) = place.reactor() else { return false };
         drive.by_loop.store(false, Ordering::Relaxed);
         drive.taken.fetch_add(1, Ordering::Relaxed);
@@ -260,6 +262,21 @@ impl Companion {
             report_failure(&self.link, 0, &why, &*self.ring);
         }
         false
+    }
+
+    /// `None`: the loop is in the midst of a turn. If it has been at the look before, too, such as with a handler that
+    /// sends much with compression, the thread waits for the end of the turn.
+    fn take<'a>(&mut self, seat: &'a Seat<Reactor<Forward>>) -> Option<Taken<'a, Reactor<Forward>>> {
+        let waits = mem::replace(&mut self.refused, true);
+        let mut place = seat.try_take();
+        while waits && place.is_none() {
+            place = seat.insist();
+            if place.is_none() {
+                park_timeout(EAGER_LOOK);
+            }
+        }
+        self.refused = place.is_none();
+        place
     }
 
     /// False: it was stopped.

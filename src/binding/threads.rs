@@ -158,7 +158,8 @@ impl Threads {
             return reactor.map_or(Ok(()), |reactor| self.spawn(env, move || run(reactor, &link, &ring)));
         };
         let balance = Balance::new();
-        let companion = Companion { drive: drives, link, ring, clock, descriptor, bell, balance, eager };
+        let companion =
+            Companion { drive: drives, link, ring, clock, descriptor, bell, balance, eager, refused: false };
         let _first = self.home.set(Home { inline, drive });
         self.spawn(env, move || companion.run())
     }

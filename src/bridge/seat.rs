@@ -18,6 +18,8 @@ use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 pub struct Seat<T> {
     taken: AtomicBool,
+    /// The thread waits for it, so the loop takes it no more.
+    wanted: AtomicBool,
     /// `None` once the reactor has ended. The lock is free for whatever has set the flag: it is there to
     /// need no unsafe code.
     place: Mutex<Option<T>>,
@@ -31,14 +33,27 @@ impl<T> Seat<T> {
     pub fn new(reactor: T) -> Self {
         Self {
             taken: AtomicBool::new(false),
+            wanted: AtomicBool::new(false),
             place: Mutex::new(Some(reactor)),
             turns: AtomicU64::new(0),
             sleep: Sleep::default(),
         }
     }
 
-    /// `None`: the other side has it, or this very thread in the midst of a turn.
+    /// `None`: the other side has it or waits for it, or this very thread has it in the midst of a turn.
     pub fn try_take(&self) -> Option<Taken<'_, T>> {
+        self.take().filter(|_| !self.wanted.load(Ordering::Relaxed))
+    }
+
+    /// Thread: as `try_take`, but after `None` it must call this until the seat is free. Meanwhile the loop
+    /// queues its commands.
+    pub fn insist(&self) -> Option<Taken<'_, T>> {
+        let taken = self.take();
+        self.wanted.store(taken.is_none(), Ordering::Relaxed);
+        taken
+    }
+
+    fn take(&self) -> Option<Taken<'_, T>> {
         if self.taken.swap(true, Ordering::AcqRel) {
             return None;
         }

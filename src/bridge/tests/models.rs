@@ -421,8 +421,37 @@ fn seat_has_one_driver() {
         let shared = Shared::new();
         let place = shared.seat.try_take();
         assert!(shared.seat.try_take().is_none(), "it would wait for ever");
+        assert!(shared.seat.insist().is_none());
         drop(place);
+        assert!(shared.seat.try_take().is_none(), "the thread is next");
+        assert!(shared.seat.insist().is_some());
         assert!(shared.seat.try_take().is_some());
+    });
+}
+
+#[test]
+fn seat_that_the_thread_insists_on_loses_no_command() {
+    bounded(4, || {
+        let shared = Shared::new();
+        let thread = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let mut place = loop {
+                    match shared.seat.insist() {
+                        Some(place) => break place,
+                        None => thread::yield_now(),
+                    }
+                };
+                shared.turn(place.reactor().unwrap());
+                place.give_back(|| _ = shared.rings.fetch_add(1, Relaxed));
+            })
+        };
+        shared.submit(0);
+        shared.submit(1);
+        shared.on_ring();
+        thread.join().unwrap();
+        shared.on_ring();
+        assert_eq!(shared.seat.try_take().unwrap().end(), Some(vec![0, 1]));
     });
 }
 
