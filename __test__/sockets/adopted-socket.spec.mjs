@@ -1,8 +1,9 @@
 // The net.Socket of an upgrade request, after the upgrade: `req.socket` and `ws._socket`.
 import { once } from 'node:events';
 import net from 'node:net';
+import v8 from 'node:v8';
 
-import { WebSocketServer, test } from '../helpers/index.mjs';
+import { WebSocketServer, ownOnly, test } from '../helpers/index.mjs';
 import { open, openPair, startHttp } from '../helpers/http.mjs';
 
 test('the socket that was seen before the upgrade shows the same afterwards', async (t) => {
@@ -62,4 +63,12 @@ test('setTimeout() of the socket', async (t) => {
   await once(ws._socket, 'timeout');
   t.is(timeouts, 1);
   t.throws(() => ws._socket.setTimeout('1'), { code: 'ERR_INVALID_ARG_TYPE' });
+});
+
+// With a layout of its own, each access takes a slow look-up.
+ownOnly('sockets have one layout', async (t) => {
+  v8.setFlagsFromString('--allow-natives-syntax');
+  const haveSameMap = new Function('one', 'other', 'return %HaveSameMap(one, other)');
+  const [one, other] = [await openPair(t), await openPair(t)];
+  t.true(haveSameMap(one.ws._socket, other.ws._socket));
 });

@@ -99,6 +99,21 @@ fn first_messages_are_reported_in_the_order_in_which_they_came() {
     assert_eq!(slots, [0, 1, 2]);
 }
 
+/// Its end shows that peer nothing.
+#[test]
+fn a_socket_that_the_peer_has_reset_waits_for_no_consumer() {
+    let (js, mut reactor) = forward(ReactorConfig::default());
+    let (client, stream) = pair();
+    let id = Some(ConnectionId { slot: ADOPTED_SLOTS, generation: 1 });
+    js.handle.submit(Command::Adopt(Box::new(Adoption { id, ..adoption(stream) }))).unwrap();
+    reactor.serve_commands();
+    client.reset();
+    while reactor.connections() > 0 {
+        reactor.run_once(None).unwrap();
+    }
+    assert!(!reactor.barrier.is_waiting());
+}
+
 /// RFC 6455, section 5.1: a client masks each frame with its own key, and takes none masked.
 #[test]
 fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
