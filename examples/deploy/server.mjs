@@ -47,9 +47,5 @@ server.on('listening', () => {
   if (NOTIFY_SOCKET) execFile('systemd-notify', ['--ready']);
 });
 
-// The clients have moved.
-server.on('close', () => {
-  http.closeIdleConnections();
-  // PM2's channel would keep the process alive. Requests under way have a second.
-  setTimeout(() => process.disconnect?.(), 1000).unref();
-});
+// The clients have moved. PM2's channel would keep the process alive; requests under way have a second.
+server.on('close', () => setTimeout(() => process.disconnect?.(), 1000).unref());
