@@ -30,7 +30,7 @@ inMode('a connection moves through three versions, and its client notices nothin
 
 inMode('connections in their opening handshake, and the client that a proxy has named', async (t) => {
   const path = place(t);
-  const options = { proxyProtocol: { trusted: ['127.0.0.1'] } };
+  const options = { proxyProtocol: { trusted: ['127.0.0.1'] }, handshakeTimeout: 120_000 };
   let current = await version(t, 'v0', 0, path, options);
   const { port } = current;
   const request = 'GET /address HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';

@@ -65,6 +65,8 @@ const PIECE: usize = 64 << 10;
 
 /// For the first message of a process that has connected.
 const GREETING: Duration = Duration::from_secs(5);
+/// For what has come already.
+const GLANCE: Duration = Duration::from_millis(1);
 /// From PORT to MINE: nothing is read meanwhile.
 const TRANSFER: Duration = Duration::from_secs(30);
 /// For all that the process before does, the work of its program and other conversations included.
@@ -193,10 +195,15 @@ fn give_all(
     peer.send(END, &body, &[])?;
     match peer.receive_kind(MINE) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {
-            // It has said it already, or never can.
-            peer.stream.shutdown(Shutdown::Read)?;
-            peer.within(GREETING);
-            peer.receive_kind(MINE).map_err(|_silent| error).map(drop)
+            // It has said it already, such as while this process was stopped, or never can. Some systems drop what has
+            // come when the side to read is shut, so that this is read first.
+            peer.within(GLANCE);
+            if peer.receive_kind(MINE).is_err() {
+                peer.stream.shutdown(Shutdown::Read)?;
+                peer.within(GREETING);
+                peer.receive_kind(MINE).map_err(|_silent| error)?;
+            }
+            Ok(())
         }
         answer => answer.map(drop),
     }
