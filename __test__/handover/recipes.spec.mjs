@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import WebSocket from 'ws';
 
 import { npm, root } from '../../scripts/run.mjs';
+import { test } from '../helpers/index.mjs';
 import { inMode, until } from '../helpers/versions.mjs';
 
 const BROKEN = "throw new Error('broken')";
@@ -72,8 +73,8 @@ inMode('a supervisor', async (t) => {
   child.stdin.write('\n');
   await hears('4');
   // It is started again.
-  const pid = spawnSync('pgrep', ['-P', child.pid], { encoding: 'utf8' }).stdout.trim();
-  if (pid === '') return;
+  const pid = spawnSync('pgrep', ['-P', child.pid], { encoding: 'utf8' }).stdout?.trim();
+  if (!pid) return;
   process.kill(Number(pid), 'SIGKILL');
   await once(ws, 'close');
   t.regex((await once(lines, 'line'))[0], /^version 4 listens/);
@@ -83,8 +84,8 @@ inMode('a supervisor', async (t) => {
 const [, unit] = /<!-- systemd: chat@.service -->\n\n```ini\n([^]*?)```/.exec(readFileSync(join(root, 'docs/deploys.md'), 'utf8'));
 
 const has = (...command) => spawnSync(command[0], command.slice(1)).status === 0;
-const onSystemd = has('systemd-analyze', '--version') && existsSync('/usr/bin/node') ? inMode : inMode.skip;
-const onNotify = has('systemd-notify', '--version') && has('python3', '--version') ? inMode : inMode.skip;
+const onSystemd = has('systemd-analyze', '--version') && existsSync('/usr/bin/node') ? inMode : test.skip;
+const onNotify = has('systemd-notify', '--version') && has('python3', '--version') ? inMode : test.skip;
 
 onSystemd('systemd has no complaints about the unit', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'systemd-'));

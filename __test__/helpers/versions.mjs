@@ -6,10 +6,10 @@ import { join } from 'node:path';
 
 import WebSocket from 'ws';
 
-import { Child, ownOnPosix } from './index.mjs';
+import { Child, ownOnPosix, test } from './index.mjs';
 
 /** The reactor needs a thread of its own. */
-export const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? ownOnPosix.skip : ownOnPosix;
+export const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? test.skip : ownOnPosix;
 
 /** A folder that only this user can write to, with the path. */
 export function place(t) {
