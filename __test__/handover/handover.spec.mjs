@@ -162,19 +162,71 @@ for (const mode of ['native', 'hook', 'noServer']) {
   });
 }
 
+for (const mode of ['native', 'hook', 'noServer']) {
+  inMode(`on the port of an HTTP server, ${mode}: connections that have moved count`, async (t) => {
+    const path = place(t);
+    const options = { mode, maxConnections: 2 };
+    const old = await version(t, 'v0', 0, path, options);
+    const [one, other] = await Promise.all([open(old.port), open(old.port)]);
+    await version(t, 'v1', old.port, path, options);
+    await exits(t, old);
+    t.is(await ask(other, 'x'), 'v1 / 1 x  ');
+    await t.throwsAsync(open(old.port), { message: /503/ });
+    one.close(1000);
+    await one.closes;
+    let next = null;
+    while (next === null) next = await open(old.port).catch(() => null);
+    t.is(await ask(next, 'y'), 'v1 / 1 y  ');
+  });
+}
+
+inMode('on the port of an HTTP server: a request under way ends in the old process, and its connection with the next one', async (t) => {
+  const path = place(t);
+  const options = { mode: 'native' };
+  const old = await version(t, 'v0', 0, path, options);
+  const socket = net.connect(old.port, '127.0.0.1');
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.write('POST /one HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n');
+  await until(() => text.includes('100 Continue'));
+  await version(t, 'v1', old.port, path, options);
+  t.regex(await old.line(1), /^closed/);
+  socket.write('ab');
+  await until(() => text.includes('v0 /one'));
+  socket.write('GET /two HTTP/1.1\r\nHost: x\r\n\r\n');
+  await until(() => text.includes('v0 /two'));
+  t.regex(text, /Connection: close/);
+  await exits(t, old);
+});
+
+inMode('on the port of an HTTP server: with a head that reactors do not read, a connection stays', async (t) => {
+  const path = place(t);
+  const options = { mode: 'noServer' };
+  const old = await version(t, 'v0', 0, path, options);
+  const headers = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`x-${n}`, 'y']));
+  const all = [await open(old.port, '/', { headers }), await open(old.port)];
+  await version(t, 'v1', old.port, path, options);
+  t.is(await all[0].closes, 1012);
+  t.is(await ask(all[1], 'x'), 'v1 / 1 x  ');
+  const { stdout } = await old.ended();
+  t.like(JSON.parse(/^closed (\{.*)$/m.exec(stdout)[1]), { moved: 1, stayed: { unknown: 1 } });
+});
+
 inMode('on the port of an HTTP server: what the program does not accept again is closed with 1012', async (t) => {
   const path = place(t);
   const options = { mode: 'noServer' };
   const old = await version(t, 'v0', 0, path, options);
-  const urls = ['/refused', '/destroyed', '/socket.io/?EIO=4&transport=websocket', '/'];
+  const urls = ['/refused', '/destroyed', '/both', '/socket.io/?EIO=4&transport=websocket', '/'];
   const all = await Promise.all(urls.map((url) => open(old.port, url)));
   const next = await version(t, 'v1', old.port, path, options);
-  t.deepEqual(await Promise.all(all.slice(0, 3).map((ws) => ws.closes)), [1012, 1012, 1012]);
-  t.is(await ask(all[3], 'x'), 'v1 / 1 x  ');
+  t.deepEqual(await Promise.all(all.slice(0, 4).map((ws) => ws.closes)), [1012, 1012, 1012, 1012]);
+  t.is(await ask(all[4], 'x'), 'v1 / 1 x  ');
   const last = await version(t, 'v2', old.port, path, options);
   const text = await exits(t, next);
-  t.like(JSON.parse(text.slice(text.lastIndexOf('closed ') + 7)), { moved: 1, taken: 4, declined: 3, failed: 0 });
-  t.is(await ask(all[3], 'x'), 'v2 / 2 x  ');
+  t.like(JSON.parse(text.slice(text.lastIndexOf('closed ') + 7)), { moved: 1, taken: 5, declined: 4, failed: 0 });
+  t.is(await ask(all[4], 'x'), 'v2 / 2 x  ');
   t.truthy(last);
 });
 

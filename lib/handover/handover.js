@@ -9,7 +9,9 @@ const { deserialize, serialize } = require('node:v8');
 const { log, warn } = require('../base/log');
 const { IN_FROZEN, SERVICE_RESTART } = require('../base/layout');
 const { connectionsBy } = require('../connection/clients');
+const { kPort } = require('../base/constants');
 const { kAll } = require('../listen/http-option');
+const { isHttp2 } = require('../listen/http2');
 const { upgradesOf } = require('../listen/routes');
 const { addon } = require('../reactor/addon');
 const { releaseReplies } = require('../reactor/defer-replies');
@@ -429,6 +431,11 @@ class Handover {
     /** @type {any} */
     const { http } = server.options;
     http?.closeIdleConnections?.();
+    if (!http || isHttp2(http)) return;
+    // A connection whose request is under way ends with the next one: others could keep it, and this process, for ever.
+    http.prependListener('request', (/** @type {any} */ request, /** @type {any} */ response) => {
+      if (request.socket[kPort] === server) response.shouldKeepAlive = false;
+    });
   }
 
   stop() {

@@ -43,13 +43,24 @@ class Admission {
     for (const part of rawHeaders) bytes += part.length + 2;
     if (bytes > this.maxHeaderBytes || rawHeaders.length > 2 * this.maxHeaders) return this.deny(HEAD);
     if (socket.destroyed) return null;
-    const { native } = this;
     // A stream around a socket has no address: the socket of the request has it.
     const address = String(socket.remoteAddress ?? remoteAddress);
-    const denied = native.enter(address);
+    const denied = this.native.enter(address);
     if (denied !== 0) return DENIALS[denied - 1];
-    socket.once('close', () => native.leave(address));
+    this.leaveWith(socket, address);
     return null;
+  }
+
+  /** Counts a connection of another process, which no limit refuses. @param {AnySocket} socket */
+  takeOver(socket) {
+    const address = String(socket.remoteAddress);
+    this.native.takeOver(address);
+    this.leaveWith(socket, address);
+  }
+
+  /** @type {(socket: AnySocket, address: string) => void} */
+  leaveWith(socket, address) {
+    socket.once('close', () => this.native.leave(address));
   }
 
   /** @type {(request: IncomingMessage) => Denial | null} */

@@ -144,7 +144,7 @@ class Upgrade extends Endpoint {
 
   /** A connection of the process before is closed with 1012. */
   decline() {
-    if (!this.answered) this.push(OUT_RESPOND, '');
+    if (!this.answered) this.respond('');
   }
 
   /** The connection ends after this answer. @param {string} response */
@@ -184,6 +184,8 @@ class ReactorHandshake extends Handshake {
     const { server, upgrade } = this;
     const { resumed } = upgrade;
     if (resumed === null) return super.finish(extensions, key, protocols);
+    // Anything else that the program has done has declined it.
+    if (!this.socket.writable || upgrade._accepted !== 0) return;
     this.checkUnanswered();
     if (!server._isRunning()) return upgrade.decline();
     const { WebSocket } = server.options;
@@ -237,6 +239,7 @@ class ReactorHandshake extends Handshake {
       upgrade._owner._closed(upgrade);
       upgrade._change({ owner: server });
       server._countConnection();
+      if (resumed !== null) server._admission?.takeOver(socket);
     }
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);

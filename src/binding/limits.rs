@@ -40,6 +40,12 @@ impl JsAdmission {
         entered.err().map_or(0, |denial| denial.number().into())
     }
 
+    /// Counts a connection of another process, which no limit refuses. As after `enter`, `leave` must follow.
+    #[napi(catch_unwind)]
+    pub fn take_over(&self, address: String) {
+        self.shared.take_over(ip(&address));
+    }
+
     #[napi(catch_unwind)]
     pub fn leave(&self, address: String) {
         self.shared.leave(ip(&address));

@@ -143,11 +143,16 @@ impl Admission {
         Ok(Ticket { admission: self.clone(), address })
     }
 
-    /// Counts a connection that no limit refuses, until the result is dropped.
-    pub fn adopt(self: &Arc<Self>, address: Option<IpAddr>) -> Ticket {
+    /// As `enter`, for a connection that no limit refuses.
+    pub fn take_over(&self, address: Option<IpAddr>) {
         if self.counts() {
             self.count(&mut self.lock(), address);
         }
+    }
+
+    /// As `take_over`, until the result is dropped.
+    pub fn adopt(self: &Arc<Self>, address: Option<IpAddr>) -> Ticket {
+        self.take_over(address);
         Ticket { admission: self.clone(), address }
     }
 

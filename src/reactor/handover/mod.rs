@@ -78,7 +78,7 @@ pub enum Stay {
     Compressed,
     /// Its state is too long.
     Long,
-    /// The head of its request is not known, or it has another state before it opens.
+    /// The heads of its request and its answer are not known, or cannot be read here; or it has another state before it opens.
     Unknown,
 }
 
@@ -258,7 +258,7 @@ impl<C: Consumer> Reactor<C> {
         Parcel { client, unread, state }: Parcel,
     ) -> Option<()> {
         let ip = client.or_else(|| stream.remote_address()).map(|address| address.ip());
-        let admission = config.admission.clone();
+        let of_port = config.admission.clone();
         let handshake_timeout = config.handshake_timeout;
         // Of connections for the consumer's HTTP server, it decides.
         let asks = match (&state, &config.http) {
@@ -273,6 +273,7 @@ impl<C: Consumer> Reactor<C> {
             }
             _ => false,
         };
+        let admission = config.admission.clone().filter(|it| it.counts()).or(of_port);
         // From here on the end of the connection takes it out of the poll; while the other process has the socket, nothing else does.
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, Life::Open);
@@ -361,6 +362,11 @@ impl Conn<'_> {
         let connection = &*self.state;
         if connection.following == Following::Lagging {
             return Err(Stay::Behind);
+        }
+        // The other process reads them again. Those that JavaScript has read or written can be of another form.
+        let request = HeadScanner::default().parse(&origin.request, &parcel::HEADS);
+        if !matches!(request, Ok(Some(_))) || read_accept(&origin.response).is_none() {
+            return Err(Stay::Unknown);
         }
         let queued = connection.write.export().ok_or(Stay::Closing)?;
         let engine = connection.engine.export(connection.config.engine.role).ok_or(Stay::Compressed)?;
