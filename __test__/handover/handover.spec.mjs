@@ -437,7 +437,7 @@ inMode('two new processes at once: the connections go to the one, then to the ot
 
 inMode('handover() resolves with the counts, or fails', async (t) => {
   const path = place(t);
-  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', handover: path });
+  const wss = new WebSocketServer({ closeTimeout: 600_000, port: 0, host: '127.0.0.1', handover: path });
   await once(wss, 'listening');
   await t.throwsAsync(wss.handover({ timeout: 1 }), { code: 'WS_ERR_HANDOVER', message: /within 1 ms/ });
   await t.throwsAsync(wss.handover({ timeout: -1 }), { instanceOf: RangeError });

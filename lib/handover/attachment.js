@@ -17,6 +17,13 @@ const { exportMemberships, importMemberships } = require('./topics');
 /** Of the value of the program. */
 const MAX_BYTES = 64 * 1024;
 
+/** The version of V8's form, which this process writes and reads. */
+const [, FORM] = serialize(null);
+
+/** What follows: the value alone, as for most connections, or an object. */
+const ALONE = Buffer.from([0]);
+const WITH_OTHERS = Buffer.from([1]);
+
 /** @type {(value: unknown) => Buffer | null} @throws {DOMException | RangeError} */
 function pack(value) {
   if (value === undefined) return null;
@@ -44,8 +51,9 @@ function attach(ws) {
   const { isFull = false, next = 0, records = [] } = extra?.buffered ?? {};
   // They are delivered once, here or there.
   if (extra?.buffered) extra.buffered.isHeld = true;
-  const state = { attachment: extra?.attachment, isFull, isPaused, memberships, records: records.slice(next) };
-  outbox.push(ws._slot, ws._generation, OUT_ATTACH, serialize(state));
+  const isAlone = !isPaused && memberships === null && records.length === next;
+  const bytes = isAlone ? extra?.attachment : serialize({ attachment: extra?.attachment, isFull, isPaused, memberships, records: records.slice(next) });
+  outbox.push(ws._slot, ws._generation, OUT_ATTACH, Buffer.concat([isAlone ? ALONE : WITH_OTHERS, /** @type {Buffer} */ (bytes)]));
 }
 
 /** The connection has not moved. @param {WebSocket} ws */
@@ -64,10 +72,16 @@ function detach(ws, bytes, start) {
   ws._accepted = bytes.readUInt32LE(at + MOVED_QUEUED);
   const end = endOf(bytes, start);
   if (end === at + MOVED_ATTACHMENT) return;
+  // A copy: Buffers in it would keep the memory of the batch.
+  const brought = Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT + 1, end));
+  if (bytes[at + MOVED_ATTACHMENT] === ALONE[0]) {
+    if (brought[1] > FORM) ws.terminate();
+    else extra.attachment = brought;
+    return;
+  }
   let moved;
   try {
-    // A copy: Buffers in it would keep the memory of the batch.
-    moved = deserialize(Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT, end)));
+    moved = deserialize(brought);
   } catch {
     return void ws.terminate();
   }

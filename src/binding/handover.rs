@@ -98,8 +98,8 @@ impl JsCourier {
         if let Some((Start::Give(start), _)) = self.start.take() {
             let now = Instant::now();
             let frozen = now.checked_sub(millis(paused)).unwrap_or(now);
-            let (handles, port, packs) = reactor.pack(listener)?;
-            let giving = Giving { handles, listener, port, state: state.to_vec(), frozen, packs };
+            let (handles, port) = (reactor.handles()?, reactor.port(listener)?);
+            let giving = Giving { handles, listener, port, state: state.to_vec(), frozen };
             return start.send(giving).map_err(|_ended| ended());
         }
         let _unused = (reactor, listener, state, paused);

@@ -6,8 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
-#[cfg(unix)]
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use napi::bindgen_prelude::{Array, Buffer, Function, Uint8Array, Uint8ArraySlice, Uint32ArraySlice};
@@ -24,7 +22,7 @@ use crate::reactor::{
 };
 
 #[cfg(unix)]
-use crate::reactor::{Descriptor, Handle, Packs};
+use crate::reactor::{Descriptor, Handle};
 
 use super::adopt;
 use super::backends::{Backends, INLINE};
@@ -482,19 +480,11 @@ impl JsReactor {
         self.backends.handles()
     }
 
-    /// Makes the reactors pack the connections of a listener. With its socket.
+    /// A duplicate of the socket of a listener.
     #[cfg(unix)]
-    pub(super) fn pack(&self, id: u32) -> Result<(Vec<Handle>, Descriptor, Receiver<Packs>)> {
-        let handles = self.backends.handles()?;
+    pub(super) fn port(&self, id: u32) -> Result<Descriptor> {
         let closed = || Error::new(Status::GenericFailure, "the listener has closed");
-        let port =
-            self.closers.get(&id).ok_or_else(closed)?.duplicate().map_err(|error| system_error(&error))?;
-        let (to, packs) = channel();
-        for (reactor, handle) in handles.iter().enumerate() {
-            let command = Command::Pack { listener: id, reactor, to: to.clone() };
-            handle.submit(command).map_err(|error| system_error(&error))?;
-        }
-        Ok((handles, port, packs))
+        self.closers.get(&id).ok_or_else(closed)?.duplicate().map_err(|error| system_error(&error))
     }
 
     fn owner(&self, id: u32) -> usize {

@@ -9,7 +9,7 @@ use mio::Waker;
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::engine::deflate::Params;
 use crate::reactor::{
-    Asked, BoundListener, Choice, ConnectionId, Duplicates, Export, ListenerConfig, Packs, Parcel, Transport,
+    Asked, BoundListener, Choice, ConnectionId, Export, ListenerConfig, Packs, Parcel, Transport,
 };
 
 pub enum Command {
@@ -63,8 +63,6 @@ pub enum Command {
     /// Packs the connections of a frozen listener that can move.
     Pack {
         listener: u32,
-        /// The caller's number for this reactor.
-        reactor: usize,
         to: Sender<Packs>,
     },
     /// Another process has these connections.
@@ -77,11 +75,6 @@ pub enum Command {
     Import {
         listener: u32,
         parcels: Vec<(Transport, Parcel)>,
-    },
-    /// Duplicates the sockets of packed connections.
-    Duplicate {
-        ids: Vec<ConnectionId>,
-        to: Sender<Duplicates>,
     },
     /// Ends `run` after one attempt to write the queued bytes.
     Stop,

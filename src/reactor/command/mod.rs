@@ -101,10 +101,7 @@ impl<C: Consumer> Reactor<C> {
                 self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
             }
             Command::Freeze(listener) => self.on_freeze(listener),
-            Command::Pack { listener, reactor, to } => self.on_pack(listener, reactor, &to),
-            Command::Duplicate { ids, to } => {
-                let _given_up = to.send(self.on_duplicate(&ids));
-            }
+            Command::Pack { listener, to } => self.on_pack(listener, &to),
             Command::Moved(ids) => self.on_moved(&ids),
             Command::Thaw { listener, accepts } => self.on_thaw(listener, accepts),
             Command::Import { listener, parcels } => self.on_import(listener, parcels),

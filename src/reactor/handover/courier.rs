@@ -5,11 +5,11 @@
 //! new                         old
 //! HELLO version        ->
 //!                      <-     HELLO version, or REFUSED if it has another one
-//!                             the reactors freeze, JavaScript does its part, the reactors pack
+//!                             the reactors freeze, JavaScript does its part
 //!                      <-     PORT (its descriptor), with the state of the program
 //!                      <-     BATCH (a descriptor for each connection)
-//! HELD                 ->     it has understood all of them
-//!                      <-     ... END, with the time since they were read
+//! HELD                 ->     it has understood all of them; a few batches can be on their way
+//!                      <-     ... END, with the time since they were read, after the last HELD
 //! it listens, and its program has the state
 //! MINE                 ->     here, and at no other time, the port and all connections change their owner
 //! ```
@@ -36,7 +36,7 @@ use rustix::net::{
 };
 
 use super::parcel::{self, Parcel};
-use super::{Packed, Packs, Stays};
+use super::{BATCH_BYTES, MOST, Packed, Packs, Stays};
 use crate::engine::portable::{Decoder, Encoder};
 use crate::reactor::{Command, ConnectionId, Handle, Transport};
 
@@ -52,12 +52,10 @@ const HELD: u8 = 5;
 const END: u8 = 6;
 const MINE: u8 = 7;
 
-/// Most connections of a batch: a message carries at most 253 descriptors.
-const MOST: usize = 64;
-/// A batch with more bytes has one connection.
-const BATCH_BYTES: usize = 4 << 20;
+/// Batches on their way: the system limits the descriptors that are.
+const AHEAD: usize = 4;
 /// The longest message.
-const MOST_BYTES: usize = parcel::LONGEST + BATCH_BYTES;
+const MOST_BYTES: usize = parcel::LONGEST + 2 * BATCH_BYTES;
 /// Of a message without connections, from any program.
 const SHORT: usize = 256;
 /// Bytes that are read or written at once: the time is looked at in between.
@@ -101,7 +99,7 @@ pub struct Outcome {
     pub failure: Option<io::Error>,
 }
 
-/// From a process that gives, once its reactors pack.
+/// From a process that gives, once its reactors can pack.
 pub struct Giving {
     pub handles: Vec<Handle>,
     pub listener: u32,
@@ -110,8 +108,6 @@ pub struct Giving {
     pub state: Vec<u8>,
     /// Since when connections are not read.
     pub frozen: Instant,
-    /// One for each reactor.
-    pub packs: Receiver<Packs>,
 }
 
 /// From a process that takes, once it listens.
@@ -146,11 +142,9 @@ fn converse_giving(
     let mut moved = Vec::new();
     let given = give_all(&mut peer, &giving, &mut moved, outcome);
     if given.is_ok() {
-        outcome.moved = moved.iter().map(|(_, ids)| ids.len()).sum();
-        for (reactor, ids) in moved {
-            if let Some(handle) = giving.handles.get(reactor) {
-                let _ended = handle.submit(Command::Moved(ids));
-            }
+        outcome.moved = moved.iter().map(Vec::len).sum();
+        for (handle, ids) in giving.handles.iter().zip(moved) {
+            let _ended = handle.submit(Command::Moved(ids));
         }
     }
     for handle in &giving.handles {
@@ -160,38 +154,57 @@ fn converse_giving(
     given
 }
 
-/// `moved`: the connections of each reactor that have gone.
+/// `moved`: the connections of each reactor that go.
 fn give_all(
     peer: &mut Peer,
     giving: &Giving,
-    moved: &mut Vec<(usize, Vec<ConnectionId>)>,
+    moved: &mut Vec<Vec<ConnectionId>>,
     outcome: &mut Outcome,
 ) -> io::Result<()> {
-    let Giving { handles, port, state, frozen, packs, .. } = giving;
+    let mut unheld = 0;
     peer.within(TRANSFER);
-    peer.send(PORT, state, &[port.as_fd()])?;
-    for _ in handles {
-        let Packs { reactor, packed, stay } = packs.recv_timeout(peer.left()?).map_err(late)?;
-        outcome.stay.add(&stay);
-        let handle = handles.get(reactor).ok_or_else(cancelled)?;
-        let mut gone = Vec::new();
-        let mut packed = packed.into_iter().peekable();
-        while packed.peek().is_some() {
-            let mut bytes = 0;
-            let mut batch = Vec::new();
-            while let Some(next) = packed.next_if(|next| {
-                batch.is_empty() || (batch.len() < MOST && bytes + next.state.len() <= BATCH_BYTES)
-            }) {
-                bytes += next.state.len();
-                batch.push(next);
+    peer.send(PORT, &giving.state, &[giving.port.as_fd()])?;
+    for handle in &giving.handles {
+        let mut ids = Vec::new();
+        let mut asked = ask(handle, giving.listener)?;
+        let mut is_sent = false;
+        loop {
+            let Packs { packed, stay, is_last } = asked.recv_timeout(peer.left()?).map_err(late)?;
+            outcome.stay.add(&stay);
+            if packed.is_empty() && !is_last {
+                // It has asked for descriptors while others were open, which are on their way by now.
+                if !std::mem::take(&mut is_sent) {
+                    return Err(io::Error::other("no descriptors are left"));
+                }
+                asked = ask(handle, giving.listener)?;
+                continue;
             }
-            gone.extend(give_batch(peer, handle, &batch)?);
-            outcome.bytes += bytes;
+            if !is_last {
+                // The reactor packs the next ones meanwhile.
+                asked = ask(handle, giving.listener)?;
+            }
+            outcome.bytes += packed.iter().map(|packed| packed.state.len()).sum::<usize>();
+            ids.extend(packed.iter().map(|packed| packed.id));
+            if !packed.is_empty() {
+                if unheld == AHEAD {
+                    peer.receive_kind(HELD)?;
+                    unheld -= 1;
+                }
+                give_batch(peer, &packed)?;
+                unheld += 1;
+                is_sent = true;
+            }
+            if is_last {
+                break;
+            }
         }
-        moved.push((reactor, gone));
+        moved.push(ids);
+    }
+    for _ in 0..unheld {
+        peer.receive_kind(HELD)?;
     }
     let mut body = Vec::new();
-    Encoder(&mut body).number(u64::try_from(frozen.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    Encoder(&mut body).number(u64::try_from(giving.frozen.elapsed().as_nanos()).unwrap_or(u64::MAX));
     peer.send(END, &body, &[])?;
     match peer.receive_kind(MINE) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {
@@ -209,35 +222,18 @@ fn give_all(
     }
 }
 
-/// Returns the connections that have not ended meanwhile.
-fn give_batch(peer: &mut Peer, handle: &Handle, batch: &[Packed]) -> io::Result<Vec<ConnectionId>> {
-    let (to, duplicates) = channel();
-    handle.submit(Command::Duplicate { ids: batch.iter().map(|packed| packed.id).collect(), to })?;
-    let duplicates = duplicates.recv_timeout(peer.left()?).map_err(late)?;
-    let Some(sockets) = duplicates else {
-        // Fewer at once need fewer.
-        let (first, second) = batch.split_at(batch.len() / 2);
-        if first.is_empty() {
-            return Err(io::Error::other("no descriptors are left"));
-        }
-        return Ok([give_batch(peer, handle, first)?, give_batch(peer, handle, second)?].concat());
-    };
-    let mut body = Vec::with_capacity(batch.iter().map(|packed| packed.state.len() + 8).sum());
-    let put = &mut Encoder(&mut body);
-    // In the same order.
-    let mut rest = batch.iter();
-    for (id, _) in &sockets {
-        if let Some(packed) = rest.find(|packed| packed.id == *id) {
-            put.bytes(&packed.state);
-        }
-    }
-    let (ids, sockets): (Vec<ConnectionId>, Vec<OwnedFd>) = sockets.into_iter().unzip();
-    if !sockets.is_empty() {
-        let sockets: Vec<BorrowedFd<'_>> = sockets.iter().map(OwnedFd::as_fd).collect();
-        peer.send(BATCH, &body, &sockets)?;
-        peer.receive_kind(HELD)?;
-    }
-    Ok(ids)
+fn ask(handle: &Handle, listener: u32) -> io::Result<Receiver<Packs>> {
+    let (to, packs) = channel();
+    handle.submit(Command::Pack { listener, to })?;
+    Ok(packs)
+}
+
+fn give_batch(peer: &mut Peer, batch: &[Packed]) -> io::Result<()> {
+    let lengths: Vec<[u8; 8]> =
+        batch.iter().map(|packed| (packed.state.len() as u64).to_le_bytes()).collect();
+    let parts = lengths.iter().zip(batch).flat_map(|(len, packed)| [len.as_slice(), packed.state.as_slice()]);
+    let sockets: Vec<BorrowedFd<'_>> = batch.iter().map(|packed| packed.socket.as_fd()).collect();
+    peer.send_parts(BATCH, &parts.collect::<Vec<_>>(), &sockets)
 }
 
 /// Takes connections. `start` brings the order after [`Report::Whole`]; without it nothing has changed.
@@ -385,7 +381,13 @@ impl Peer {
     }
 
     fn send(&mut self, kind: u8, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let len = u32::try_from(body.len()).map_err(|_too_long| invalid("a message is too long"))?;
+        self.send_parts(kind, &[body], sockets)
+    }
+
+    /// Sends a message, with the parts as its body.
+    fn send_parts(&mut self, kind: u8, parts: &[&[u8]], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let len = u32::try_from(len).map_err(|_too_long| invalid("a message is too long"))?;
         let [a, b, c, d] = len.to_le_bytes();
         let head = [kind, a, b, c, d];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
@@ -393,11 +395,11 @@ impl Peer {
         if !sockets.is_empty() && !control.push(SendAncillaryMessage::ScmRights(sockets)) {
             return Err(invalid("too many descriptors"));
         }
-        let parts = [IoSlice::new(&head)];
+        let slices = [IoSlice::new(&head)];
         self.stream.set_write_timeout(Some(self.left()?))?;
-        let sent = retry_on_intr(|| rustix::net::sendmsg(&self.stream, &parts, &mut control, flags()));
+        let sent = retry_on_intr(|| rustix::net::sendmsg(&self.stream, &slices, &mut control, flags()));
         self.write(head.get(sent.map_err(|error| named(error.into()))?..).unwrap_or_default())?;
-        body.chunks(PIECE).try_for_each(|piece| self.write(piece))
+        parts.iter().flat_map(|part| part.chunks(PIECE)).try_for_each(|piece| self.write(piece))
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! Freeze   the listener does not accept, its connections are not read -> on_frozen, after all that was read
-//! Pack     each connection that can move as bytes; it is not written any more
-//! Duplicate  the sockets of some
+//! Pack     some connections that can move as bytes, with duplicates of their sockets; they are not written any more
 //! Moved    the other process has these: they leave without an end
 //! Thaw     the others go on -> on_thawed
 //!
@@ -46,21 +45,28 @@ use parcel::{Opened, Parcel, State};
 /// A deadline that comes while its connection is about to move is put off for this long.
 const PUT_OFF: Duration = Duration::from_millis(100);
 
+/// Most connections that are packed together: a message of the courier carries at most 253 descriptors.
+const MOST: usize = 64;
+/// No more are packed from these many bytes on.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Bytes that hold the state of most connections.
+const USUAL: usize = 1024;
+
 /// A connection on its way out.
 pub struct Packed {
     pub id: ConnectionId,
+    pub socket: Descriptor,
     pub state: Vec<u8>,
 }
 
-/// Duplicates of the sockets of connections that are still packed; `None`: no descriptors are left.
-pub type Duplicates = Option<Vec<(ConnectionId, Descriptor)>>;
-
-/// What a reactor has packed.
+/// Some of the connections that a reactor packs.
+#[derive(Default)]
 pub struct Packs {
-    /// The caller's number.
-    pub reactor: usize,
     pub packed: Vec<Packed>,
     pub stay: Stays,
+    /// If it is false and none are packed, no descriptors are left.
+    pub is_last: bool,
 }
 
 /// Why a connection cannot move.
@@ -121,6 +127,8 @@ pub(super) struct Handovers {
     frozen: HashSet<u32>,
     /// By slot, of open connections that can move.
     origins: HashMap<u32, Origin>,
+    /// By listener, while its connections are packed: the slots that are left.
+    unpacked: HashMap<u32, Vec<u32>>,
 }
 
 impl Handovers {
@@ -166,37 +174,49 @@ impl<C: Consumer> Reactor<C> {
         self.consumer.on_frozen(listener);
     }
 
-    pub(super) fn on_pack(&mut self, listener: u32, reactor: usize, to: &Sender<Packs>) {
-        // Sends that wait for a long message that is being compressed.
-        while self.writer.is_deferring() {
-            self.writer.begin_turn();
-            self.on_deferred();
-        }
-        let mut packs = Packs { reactor, packed: Vec::new(), stay: Stays::default() };
-        for slot in self.slots_of(listener) {
+    /// Packs a few connections of the listener: each takes a descriptor and a copy of its queued output.
+    pub(super) fn on_pack(&mut self, listener: u32, to: &Sender<Packs>) {
+        // If no receiver is left, `Thaw` follows.
+        let _given_up = to.send(self.pack_some(listener));
+    }
+
+    fn pack_some(&mut self, listener: u32) -> Packs {
+        let mut slots = self.handovers.unpacked.remove(&listener).unwrap_or_else(|| {
+            // Sends that wait for a long message that is being compressed.
+            while self.writer.is_deferring() {
+                self.writer.begin_turn();
+                self.on_deferred();
+            }
+            self.slots_of(listener).into_iter().rev().collect()
+        });
+        let mut packs = Packs::default();
+        let mut bytes = 0;
+        while packs.packed.len() < MOST
+            && bytes < BATCH_BYTES
+            && let Some(slot) = slots.pop()
+        {
             let Some((mut conn, ..)) = self.conn_at(slot) else { continue };
             match conn.pack() {
-                Ok(packed) => packs.packed.push(packed),
+                Ok(state) => {
+                    let Some(socket) = conn.state.transport.duplicate() else {
+                        // Fewer at once need fewer.
+                        conn.state.read.class = ReadClass::Frozen;
+                        slots.push(slot);
+                        break;
+                    };
+                    bytes += state.len();
+                    packs.packed.push(Packed { id: conn.id, socket, state });
+                }
                 // The HTTP server of the consumer has it.
                 Err(_) if conn.state.life.is_relayed() => {}
                 Err(why) => packs.stay.note(why),
             }
         }
-        // If no receiver is left, `Thaw` follows.
-        let _given_up = to.send(packs);
-    }
-
-    /// A few at a time, as the process can have many connections for its limit of descriptors.
-    pub(super) fn on_duplicate(&mut self, ids: &[ConnectionId]) -> Duplicates {
-        let mut sockets = Vec::with_capacity(ids.len());
-        for &id in ids {
-            if let Some(connection) = self.connections.get(id)
-                && connection.read.class == ReadClass::Packed
-            {
-                sockets.push((id, connection.transport.duplicate()?));
-            }
+        packs.is_last = slots.is_empty();
+        if !packs.is_last {
+            self.handovers.unpacked.insert(listener, slots);
         }
-        Some(sockets)
+        packs
     }
 
     /// The other process has these connections.
@@ -224,6 +244,7 @@ impl<C: Consumer> Reactor<C> {
     /// Connections of the listener go on here. `accepts`: the listener too.
     pub(super) fn on_thaw(&mut self, listener: u32, accepts: bool) {
         self.handovers.frozen.remove(&listener);
+        self.handovers.unpacked.remove(&listener);
         for slot in self.slots_of(listener) {
             if let Some((mut conn, ..)) = self.conn_at(slot) {
                 conn.thaw();
@@ -319,7 +340,7 @@ impl<C: Consumer> Reactor<C> {
 
 impl Conn<'_> {
     /// Its bytes. From here on it is not written.
-    fn pack(&mut self) -> Result<Packed, Stay> {
+    fn pack(&mut self) -> Result<Vec<u8>, Stay> {
         if self.state.life.is_awaiting_decision() {
             return Err(Stay::Asked);
         }
@@ -342,7 +363,7 @@ impl Conn<'_> {
             _ => return Err(Stay::Closing),
         };
         let unread = [&unread, self.reader.kept(self.id.slot)].concat();
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(self.queued() + unread.len() + USUAL);
         Parcel { client, unread, state }.encode(&mut bytes);
         if bytes.len() > parcel::LONGEST {
             return Err(Stay::Long);
@@ -352,7 +373,7 @@ impl Conn<'_> {
             origin.packed_at = packed_at;
         }
         self.state.read.class = ReadClass::Packed;
-        Ok(Packed { id: self.id, state: bytes })
+        Ok(bytes)
     }
 
     fn export(&self, origin: &Origin) -> Result<Opened, Stay> {

@@ -40,16 +40,13 @@ fn give_to(old: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send
         move |stream, report| give(stream, &begun, report),
         theirs,
         |_met| {
-            let (to, packs) = channel();
             old.submit(Command::Freeze(0));
-            old.submit(Command::Pack { listener: 0, reactor: 0, to });
             let giving = Giving {
                 handles: vec![old.handle.clone()],
                 listener: 0,
                 port: TcpListener::bind("127.0.0.1:0").unwrap().into(),
                 state: b"state".to_vec(),
                 frozen: Instant::now(),
-                packs,
             };
             start.send(giving).unwrap();
         },

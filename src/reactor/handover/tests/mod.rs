@@ -12,7 +12,7 @@ use crate::engine::MessageKind;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
-use crate::reactor::{ConnectionId, Descriptor, ListenerConfig, Transport};
+use crate::reactor::{ConnectionId, ListenerConfig, Transport};
 
 /// A process, whose listener has the number 0.
 struct Process {
@@ -44,25 +44,24 @@ impl Process {
     fn pack(&mut self) -> Packs {
         let (to, packs) = channel();
         self.reactor.on_freeze(0);
-        self.reactor.on_pack(0, 7, &to);
-        packs.recv().unwrap()
+        self.reactor.on_pack(0, &to);
+        let packs: Packs = packs.recv().unwrap();
+        assert!(packs.is_last);
+        packs
     }
 
     /// All connections go to `other`. Returns how many stay.
     fn hand_over(&mut self, other: &mut Self) -> usize {
-        let Packs { reactor, packed, stay } = self.pack();
-        assert_eq!(reactor, 7);
+        let Packs { packed, stay, .. } = self.pack();
         let ids: Vec<ConnectionId> = packed.iter().map(|packed| packed.id).collect();
-        let sockets = self.reactor.on_duplicate(&ids).unwrap();
-        other.take(packed, sockets);
+        other.take(packed);
         self.reactor.on_moved(&ids);
         self.reactor.on_thaw(0, true);
         stay.by_name().map(|(_, count)| count).sum()
     }
 
-    fn take(&mut self, packed: Vec<Packed>, sockets: Vec<(ConnectionId, Descriptor)>) {
-        let parcels = packed.into_iter().zip(sockets).map(|(Packed { state, id }, (of, socket))| {
-            assert_eq!(id, of);
+    fn take(&mut self, packed: Vec<Packed>) {
+        let parcels = packed.into_iter().map(|Packed { socket, state, .. }| {
             let parcel = Parcel::decode(&state).expect("it was just encoded");
             let mut again = Vec::new();
             parcel.encode(&mut again);
