@@ -96,6 +96,7 @@ impl JsCourier {
     pub fn give(&mut self, reactor: &JsReactor, listener: u32, state: &[u8], paused: f64) -> Result<()> {
         #[cfg(unix)]
         if let Some((Start::Give(start), _)) = self.start.take() {
+            #[expect(clippy::disallowed_methods, reason = "a time of JavaScript becomes one of the reactors")]
             let now = Instant::now();
             let frozen = now.checked_sub(millis(paused)).unwrap_or(now);
             let (handles, port) = (reactor.handles()?, reactor.port(listener)?);

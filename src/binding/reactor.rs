@@ -1,4 +1,5 @@
 //! The reactors of a Node environment, which look like one to JavaScript.
+#![expect(clippy::too_many_arguments, reason = "an object of JavaScript would cost a read for each field")]
 
 use std::cell::RefCell;
 use std::collections::HashMap;
