@@ -49,6 +49,21 @@ for (const way of Object.keys(WAYS)) {
     t.true(lasting(await text).includes('begun'));
   });
 
+  test(`${way}: bytesWritten counts bytes that wait, once`, async (t) => {
+    const counts = [];
+    const server = httpServer(t, (request, response) => {
+      const { socket } = request;
+      response.on('finish', () => counts.push(socket.bytesWritten));
+      response.write('begun');
+      counts.push(socket.bytesWritten);
+      response.end('ü');
+    });
+    const { port } = await listenGiven(t, way, server);
+    const text = await talk(t, port, REQUEST);
+    t.true(counts[0] > 0);
+    t.is(counts[1], text.length);
+  });
+
   if (process.platform !== 'win32') {
     test(`${way}: on a socket of the file system`, async (t) => {
       const path = join(tmpdir(), `listen-${process.pid}-${way}.sock`);

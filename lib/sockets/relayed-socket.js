@@ -374,8 +374,11 @@ class RelayedSocket extends Base {
     return this._owner.bytesRead;
   }
 
+  /** With those that wait in the stream, as in Node. */
   get bytesWritten() {
-    return this._owner._accepted;
+    let count = this._owner._accepted;
+    for (const { chunk, encoding } of this.writableBuffer) count += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.length;
+    return count;
   }
 
   _getpeername() {
