@@ -183,7 +183,8 @@ test('plain HTTP on this port reaches no HTTP server', async (t) => {
   t.is(code, 'ECONNRESET');
 });
 
-const isSafe = Number.parseInt(process.versions.node, 10) >= 22;
+const major = Number.parseInt(process.versions.node, 10);
+const isSafe = major >= 22;
 
 test('an HTTP/2 server is refused where Node is not safe', (t) => {
   const message = /^options.http must not be an HTTP\/2 server with Node 20:/;
@@ -264,7 +265,8 @@ test('an HTTP/2 server is refused where Node is not safe', (t) => {
   t.is(Buffer.concat(await session.request({ ':path': '/' }).toArray()).length, 100_000);
 });
 
-(isSafe ? test : test.skip)('HTTP/2: an upload without an end, which the server answers and destroys, ends at the client', async (t) => {
+// Before Node 24, such an upload hangs on any stream that is not a socket of Node's own, also without this package.
+(major >= 24 ? test : test.skip)('HTTP/2: an upload without an end, which the server answers and destroys, ends at the client', async (t) => {
   const server = http2.createSecureServer({ allowHTTP1: true }, (request, response) => {
     for (const side of [request, response]) side.on('error', () => {});
     let bytes = 0;
