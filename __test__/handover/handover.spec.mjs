@@ -1,7 +1,7 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { Agent, createServer, get } from 'node:http';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -191,7 +191,18 @@ inMode('on the port of an HTTP server: a request under way ends in the old proce
   });
   socket.write('POST /one HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n');
   await until(() => text.includes('100 Continue'));
+  const agent = new Agent({ keepAlive: true });
+  let isLast = false;
+  const askAlways = async () => {
+    while (!isLast) {
+      const [response] = await once(get({ host: '127.0.0.1', port: old.port, agent }), 'response');
+      isLast = response.headers.connection === 'close';
+      await once(response.resume(), 'end');
+    }
+  };
+  const busy = askAlways();
   await version(t, 'v1', old.port, path, options);
+  await busy;
   t.regex(await old.line(1), /^closed/);
   socket.write('ab');
   await until(() => text.includes('v0 /one'));

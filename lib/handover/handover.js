@@ -26,7 +26,7 @@ const { checkPath, listenNear } = require('./place');
 
 /** Milliseconds for listeners of 'handover'. */
 const PATIENCE = 10_000;
-/** The same for Blobs and for requests of the protocol of topics. */
+/** The same for Blobs, requests of the protocol of topics, and HTTP. */
 const SETTLING = 1000;
 const STEP = 5;
 
@@ -430,7 +430,8 @@ class Handover {
     for (const ws of stay) ws.close(SERVICE_RESTART);
     /** @type {any} */
     const { http } = server.options;
-    http?.closeIdleConnections?.();
+    // Those that seem idle can have sent a request by now.
+    setTimeout(() => http?.closeIdleConnections?.(), SETTLING).unref();
     if (!http || isHttp2(http)) return;
     // A connection whose request is under way ends with the next one: others could keep it, and this process, for ever.
     http.prependListener('request', (/** @type {any} */ request, /** @type {any} */ response) => {
