@@ -212,6 +212,17 @@ inMode('on the port of an HTTP server: a request under way ends in the old proce
   await exits(t, old);
 });
 
+inMode('on the port of an HTTP server: what the program accepts after the move is refused', async (t) => {
+  const path = place(t);
+  const options = { mode: 'noServer' };
+  const old = await version(t, 'v0', 0, path, options);
+  const refused = t.throwsAsync(open(old.port, '/late'), { message: /503/ });
+  t.is(await old.line(1), 'late');
+  await version(t, 'v1', old.port, path, options);
+  await refused;
+  await exits(t, old);
+});
+
 inMode('on the port of an HTTP server: with a head that reactors do not read, a connection stays', async (t) => {
   const path = place(t);
   const options = { mode: 'noServer' };

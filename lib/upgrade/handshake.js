@@ -112,7 +112,7 @@ class Handshake {
     if (!socket.readable || !socket.writable) return socket.destroy();
     this.checkUnanswered();
     if (this.isTurnedAway()) return;
-    if (!server._isRunning()) return this.respond(503);
+    if (!this.isServed()) return this.respond(503);
     const lines = [
       'HTTP/1.1 101 Switching Protocols',
       'Upgrade: websocket',
@@ -135,6 +135,16 @@ class Handshake {
     server.emit('headers', lines, request);
     checkLines(lines, () => this.respond(500));
     this.accept(ws, lines.join('\r\n') + '\r\n\r\n', protocol || '', answer);
+  }
+
+  /** The server of its port; undefined: connections of that do not move. @returns {Server | undefined} */
+  get port() {
+    return this.socket[kPort];
+  }
+
+  /** False: the server has closed, or the next process has the port. */
+  isServed() {
+    return this.server._isRunning() && !this.port?._handover?.isGiven;
   }
 
   /** 'wsClientError' listeners can take over. @type {(refusal: { status: number, message: string, headers: Record<string, string> }) => void} */

@@ -167,6 +167,11 @@ class ReactorHandshake extends Handshake {
     return this.socket[kUpgrade];
   }
 
+  get port() {
+    const { owner, via } = this.upgrade._profile.shared;
+    return via ?? owner ?? undefined;
+  }
+
   isAnswered() {
     return this.upgrade.answered;
   }
@@ -187,7 +192,7 @@ class ReactorHandshake extends Handshake {
     // Anything else that the program has done has declined it.
     if (!this.socket.writable || upgrade._accepted !== 0) return;
     this.checkUnanswered();
-    if (!server._isRunning()) return upgrade.decline();
+    if (!this.isServed()) return upgrade.decline();
     const { WebSocket } = server.options;
     this.accept(new WebSocket(null, undefined, server.options), '', resumed.protocol, resumed.extensions);
   }
