@@ -223,6 +223,17 @@ inMode('on the port of an HTTP server: what the program accepts after the move i
   await exits(t, old);
 });
 
+inMode("on the port of an HTTP server: a client that ends while the program decides emits 'end' once", async (t) => {
+  const path = place(t);
+  const options = { mode: 'noServer' };
+  const old = await version(t, 'v0', 0, path, options);
+  const ws = await open(old.port, '/ended');
+  const next = await version(t, 'v1', old.port, path, options);
+  ws._socket.end();
+  await until(() => next.output.includes('closed 1006'));
+  t.is(next.output.split('end\n').length, 2);
+});
+
 inMode('on the port of an HTTP server: with a head that reactors do not read, a connection stays', async (t) => {
   const path = place(t);
   const options = { mode: 'noServer' };

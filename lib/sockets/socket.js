@@ -346,7 +346,9 @@ class Socket extends Base {
     return this;
   }
 
+  /** Again if the socket was an upgrade of the process before. */
   _onEnd() {
+    if (this._peerEnded) return;
     this._peerEnded = true;
     this.emit('end');
   }
