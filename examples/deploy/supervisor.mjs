@@ -10,10 +10,13 @@ import { createInterface } from 'node:readline';
 
 const HANDOVER = process.env.HANDOVER ?? join(mkdtempSync(join(tmpdir(), 'deploy-')), 'handover.sock');
 const program = new URL('server.mjs', import.meta.url);
+const versions = new Set();
 let current = null;
 
 async function start(version) {
   const next = fork(program, { env: { ...process.env, HANDOVER, VERSION: version } });
+  versions.add(next);
+  next.once('exit', () => versions.delete(next));
   const late = setTimeout(() => next.kill('SIGKILL'), 30_000);
   const [word] = await Promise.race([once(next, 'message'), once(next, 'exit')]);
   clearTimeout(late);
@@ -29,7 +32,7 @@ async function start(version) {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => {
-  current?.kill();
+  for (const each of versions) each.kill();
   process.exit();
 });
 
