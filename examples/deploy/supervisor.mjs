@@ -12,6 +12,7 @@ const HANDOVER = process.env.HANDOVER ?? join(mkdtempSync(join(tmpdir(), 'deploy
 const program = new URL('server.mjs', import.meta.url);
 const versions = new Set();
 let current = null;
+let latest = null;
 
 async function start(version) {
   const next = fork(program, { env: { ...process.env, HANDOVER, VERSION: version } });
@@ -20,9 +21,10 @@ async function start(version) {
   const late = setTimeout(() => next.kill('SIGKILL'), 30_000);
   const [word] = await Promise.race([once(next, 'message'), once(next, 'exit')]);
   clearTimeout(late);
-  if (word === 'ready') current = next;
+  if (word === 'ready') [current, latest] = [next, version];
   else console.error(`version ${version} has not started`);
-  const again = () => current ?? start(version);
+  // Not if a later version has taken over since.
+  const again = () => current ?? ((latest ?? version) === version && start(version));
   if (current === null) setTimeout(again, 1000);
   next.once('exit', () => {
     if (next !== current) return;
