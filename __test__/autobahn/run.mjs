@@ -5,7 +5,7 @@
 //   npm run test:autobahn -- --all               all sections, on a port, over TLS and over streams
 //   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
 //   npm run test:autobahn -- --way stream        instead of a port: tls, server (node:http), stream, or handover: a port
-//                                                whose process is replaced all the time
+//                                                of a process that is replaced all the time
 //   node __test__/autobahn/run.mjs --serve       starts only the server and prints its port; `--url` tests another server
 
 import { spawn } from 'node:child_process';

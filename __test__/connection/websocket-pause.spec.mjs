@@ -155,7 +155,7 @@ test('pause: close() after a close frame of the peer that nobody has taken ends 
   t.is((await closed)[0], 1000);
 });
 
-/** Of an end that has come after data, Node on Windows tells before setImmediate() calls back; as in ws, its socket is then not upgraded. */
+/** Node on Windows reports an end after data before setImmediate() calls back; as in ws, its socket is then not upgraded. */
 const ENDS_FIRST = process.platform !== 'win32' ? [] : isReference ? Object.keys(WAYS) : ['server', 'stream'];
 
 const { handleUpgrade } = WebSocketServer.prototype;

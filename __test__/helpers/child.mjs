@@ -43,7 +43,7 @@ export class Child {
     t.teardown(() => this.process.exitCode === null && this.process.kill('SIGKILL'));
   }
 
-  /** What it has written to stdout. */
+  /** Its output on stdout so far. */
   get output() {
     return this.#stdout;
   }

@@ -18,7 +18,7 @@ export async function installPacked() {
   process.env.REACTOR_WS_INSTALLED = join(folder, 'node_modules');
 }
 
-/** Puts both into the node_modules of a folder: what is installed from tarballs, or the published files of the repository. */
+/** Puts both into the node_modules of a folder: the packages of the tarballs, or the published files of the repository. */
 export function installOurs(folder) {
   const { REACTOR_WS_INSTALLED } = process.env;
   const [ours, addon] = ['reactor-ws', ADDON].map((one) => join(folder, 'node_modules', one));
