@@ -126,7 +126,7 @@ export interface HandoverCounts {
   declined: number;
   /** Conversations with other processes after which nothing had moved. */
   failed: number;
-  /** Bytes of the state of connections, without that of topics. */
+  /** Bytes of the state of connections. The state of topics is not counted. */
   bytes: number;
   /** Seconds that the last conversation has taken. */
   duration: number;

@@ -34,7 +34,7 @@ const COUNTS = new Map([
   [ALL, 517],
 ]);
 const WAYS = ['port', 'tls', 'server', 'stream', 'handover'];
-/** With `handover`, between the start of a version and that of the next one. */
+/** Milliseconds from the start of a version to the start of the next, with `handover`. */
 const DEPLOY_MS = 300;
 // Section 9 sends messages of up to 16 MiB, and fragments of 64 bytes: both are above the limits.
 const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };

@@ -54,7 +54,7 @@ function connectionsInTable(server) {
   return all.filter((one) => one._order > 0 && one._owner === server);
 }
 
-/** WebSockets with a slot that have come by the port of a server. @param {Server} port */
+/** The WebSockets with a slot that a port accepted. @param {Server} port */
 function connectionsBy(port) {
   /** @type {any[]} */
   const all = connections();

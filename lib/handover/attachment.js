@@ -64,7 +64,7 @@ function release(ws) {
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
 }
 
-/** The connection has come from another process: an OPEN record is at `start`. It ends if its state is none. @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
+/** Reads the state of a connection that another process gave: its OPEN record is at `start`. A state that cannot be read ends the connection. @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
 function detach(ws, bytes, start) {
   const extra = ws._ensureExtra();
   extra.isResumed = true;
