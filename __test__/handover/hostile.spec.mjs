@@ -5,7 +5,7 @@ import net from 'node:net';
 import { dirname } from 'node:path';
 
 import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
-import { Child, RawClient, frame, upgradeRequest } from '../helpers/index.mjs';
+import { Child, RawClient, WebSocketServer, frame, upgradeRequest } from '../helpers/index.mjs';
 
 inMode('an old process with a later version of V8 keeps its connections, and the new one says why', async (t) => {
   const path = place(t);
@@ -91,6 +91,69 @@ onLinux('processes that connect to the path and leave cost no descriptor', async
   }
   await until(() => count() <= before + 3);
   t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+});
+
+inMode('processes that connect to the path and say nothing delay no other one', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const silent = [];
+  for (let n = 0; n < 20; n++) {
+    const socket = net.connect({ path });
+    t.teardown(() => socket.destroy());
+    socket.on('error', () => {});
+    await once(socket.resume(), 'connect');
+    silent.push(once(socket, 'close'));
+  }
+  // Room for others is made by the first ones.
+  await Promise.all(silent.slice(0, 4));
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  wss.on('connection', (socket) => socket.on('message', () => socket.send('v1')));
+  const isOver = Promise.race(silent.slice(5)).then(() => 'its time was over');
+  t.not(await Promise.race([once(wss, 'listening'), isOver]), 'its time was over');
+  t.is(await ask(ws, 'x'), 'v1');
+  ws.terminate();
+  wss.close();
+});
+
+inMode('a new process that ends while the program of the old one finishes its work: connections go on at once', async (t) => {
+  const path = place(t);
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, handover: path });
+  t.teardown(() => wss.close());
+  wss.on('connection', (socket) => socket.on('message', () => socket.send('v0')));
+  await once(wss, 'listening');
+  const ws = await open(wss.address().port);
+  t.teardown(() => ws.terminate());
+  for (const count of [1, 2]) {
+    const next = new Child(t, 'movable.mjs', ['v1', wss.address().port, path]);
+    await new Promise((resolve) => {
+      wss.once('handover', () => {
+        resolve();
+        return new Promise(() => {});
+      });
+    });
+    next.process.kill('SIGKILL');
+    t.is(await ask(ws, 'x'), 'v0');
+    const { failed, pause } = wss.metrics().handover;
+    t.is(failed, count);
+    t.true(pause < 8, 'not the time for the listener');
+  }
+  const next = await version(t, 'v1', wss.address().port, path);
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  t.regex(next.first, /listening/);
+});
+
+inMode('a third version waits until the second one has decided about all connections', async (t) => {
+  const path = place(t);
+  const options = { mode: 'noServer', decides: 1000 };
+  const old = await version(t, 'v0', 0, path, options);
+  const all = await Promise.all(['/a', '/b', '/c'].map((url) => open(old.port, url)));
+  const second = await version(t, 'v1', old.port, path, options);
+  const third = await version(t, 'v2', old.port, path, options);
+  const stdout = await exits(t, second);
+  t.regex(stdout, /"moved":3,"taken":3/);
+  for (const ws of all) t.regex(await ask(ws, 'x'), /^v2 \/. 1 x/);
+  t.regex(third.first, /listening/);
 });
 
 const CLOSE = frame(8, Buffer.from([3, 232]));

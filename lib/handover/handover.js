@@ -40,6 +40,29 @@ const RETRY = 50;
 /** In a second. */
 const MILLISECONDS = 1000;
 
+/** Processes that are greeted, or wait, at the same time. */
+const MOST_GUESTS = 16;
+
+/** A process that has connected to the path. */
+class Guest {
+  constructor() {
+    /** @type {import('../native/binding').JsCourier | null} */
+    this.courier = null;
+    /** It has greeted, and waits. */
+    this.hasMet = false;
+    /** The reactors give their connections away, or go on with them by themselves. */
+    this.isGiven = false;
+    this.hasLeft = false;
+    this.leave = () => {};
+    this.left = new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
+      this.leave = () => {
+        this.hasLeft = true;
+        resolve();
+      };
+    });
+  }
+}
+
 class Handover {
   /** @param {Server} server @param {string} path */
   constructor(server, path) {
@@ -49,10 +72,14 @@ class Handover {
     this.host = null;
     /** What puts it there. @type {Promise<() => number> | null} */
     this.prepared = null;
-    /** The conversation with the other process. @type {import('../native/binding').JsCourier | null} */
+    /** The conversation with the process before. @type {import('../native/binding').JsCourier | null} */
     this.courier = null;
-    /** Processes that want the connections. @type {net.Socket[]} */
-    this.waiting = [];
+    /** Processes that want the connections, the first one first. @type {Set<Guest>} */
+    this.guests = new Set();
+    /** The one that gets them. @type {Guest | null} */
+    this.heir = null;
+    /** Connections of the process before that the program decides about. */
+    this.undecided = 0;
     /** All has come from the process before, and this server is about to have it. */
     this.isTaking = false;
     /** The inode of the socket at the path. */
@@ -138,25 +165,13 @@ class Handover {
     });
     socket.connect({ path: this.path }, () => {
       this.begun = performance.now();
-      const error = this.converse(socket, false, (report) => this.onTaking(report, bind));
-      if (error !== null) this.fail(failed(error.message, error));
+      try {
+        this.courier = converse(socket, false, (report) => this.onTaking(report, bind));
+      } catch (error) {
+        const { message } = /** @type {Error} */ (error);
+        this.fail(failed(message, /** @type {Error} */ (error)));
+      }
     });
-  }
-
-  /**
-   * Begins a conversation over a socket, which is gone then. Returns why not: this process lacks descriptors or threads.
-   *
-   * @type {(socket: net.Socket, gives: boolean, report: (report: HandoverReport) => void) => Error | null}
-   */
-  converse(socket, gives, report) {
-    try {
-      this.courier = new (addon().Courier)(/** @type {any} */ (socket)._handle?.fd ?? -1, gives, report);
-      return null;
-    } catch (error) {
-      return /** @type {Error} */ (error);
-    } finally {
-      socket.destroy();
-    }
   }
 
   /** @type {(report: HandoverReport, bind: (fd: number) => void) => void} */
@@ -177,7 +192,9 @@ class Handover {
       if (isRunning) this.take();
       else this.stop();
     } else if (kind === 'ended') {
-      this.end();
+      // Its descriptor does not wait for the garbage collector.
+      this.courier?.stop();
+      this.courier = null;
       if (!isRunning || this.hasFailed) return;
       if (reason === '') {
         this.taken += moved;
@@ -253,7 +270,13 @@ class Handover {
     if (index !== -1) importTopics(server, this.topics.splice(index, 1)[0].topics);
   }
 
-  /** The program has not accepted a connection of the process before. */
+  /** The program has decided about a connection of the process before. */
+  onDecided() {
+    this.undecided--;
+    this.next();
+  }
+
+  /** It has not accepted one. */
   noteDeclined() {
     this.declined++;
   }
@@ -289,10 +312,7 @@ class Handover {
   /** Listens where no process looks. */
   prepare() {
     this.prepared ??= new Promise((resolve, reject) => {
-      this.host = net.createServer({ pauseOnConnect: true }, (socket) => {
-        this.waiting.push(socket.on('error', () => {}));
-        this.next();
-      });
+      this.host = net.createServer({ pauseOnConnect: true }, (socket) => this.greet(socket.on('error', () => {})));
       this.host.on('error', reject);
       listenNear(this.host, this.path, resolve);
       this.host.unref();
@@ -311,24 +331,43 @@ class Handover {
     }
   }
 
-  /** Serves the next of the waiting processes. */
-  next() {
-    if (this.courier !== null || this.isTaking || this.isOver) return;
-    const socket = this.waiting.shift();
-    if (socket === undefined) return;
-    const error = this.converse(socket, true, (report) => this.onGiving(report));
-    if (error === null) return;
-    warn('REACTOR_WS_HANDOVER', `a process at ${this.path} gets no connections: ${error.message}`);
-    this.next();
+  /** A process has connected. Those that say nothing delay no other one. @param {net.Socket} socket */
+  greet(socket) {
+    if (this.guests.size === MOST_GUESTS) {
+      const silent = [...this.guests].find(({ hasMet }) => !hasMet);
+      // It tries again, as when the others have been served.
+      if (silent === undefined) return void socket.destroy();
+      this.guests.delete(silent);
+      silent.courier?.stop();
+    }
+    const guest = new Guest();
+    try {
+      guest.courier = converse(socket, true, (report) => this.onGiving(guest, report));
+      this.guests.add(guest);
+    } catch (error) {
+      warn('REACTOR_WS_HANDOVER', `a process at ${this.path} gets no connections: ${/** @type {Error} */ (error).message}`);
+    }
   }
 
-  /** @param {HandoverReport} report */
-  onGiving({ bytes, kind, moved, reason, stayed }) {
-    if (kind === 'met') return void this.give();
+  /** Serves the next of the waiting processes, unless the program decides about connections that would have to stay. */
+  next() {
+    if (this.heir !== null || this.isTaking || this.isOver || this.undecided !== 0) return;
+    const heir = [...this.guests].find(({ hasMet }) => hasMet);
+    if (heir !== undefined) this.give(heir);
+  }
+
+  /** @type {(guest: Guest, report: HandoverReport) => void} */
+  onGiving(guest, { bytes, kind, moved, reason, stayed }) {
+    if (kind === 'met') {
+      guest.hasMet = true;
+      return this.next();
+    }
     if (kind !== 'ended') return;
-    this.end();
-    if (this.silentSince !== 0) this.note();
+    this.guests.delete(guest);
+    guest.courier?.stop();
+    guest.leave();
     if (reason === '') {
+      this.note();
       this.moved += moved;
       this.stayed = stayed;
       this.bytes += bytes;
@@ -336,35 +375,49 @@ class Handover {
       log('handover: %d connections given, %d bytes, in %d s; not read for %d s; stay: %o', moved, bytes, this.duration, this.pause, stayed);
       return this.leaveIfDone();
     }
-    this.refused++;
-    warn('REACTOR_WS_HANDOVER', `a process at ${this.path} did not take the connections: ${reason}`);
-    if (this.left !== 0) this.thaw();
+    if (!this.isOver) {
+      this.refused++;
+      warn('REACTOR_WS_HANDOVER', `a process at ${this.path} did not take the connections: ${reason}`);
+    }
+    if (guest.isGiven) this.goOn();
+  }
+
+  /** This process keeps its connections. */
+  goOn() {
+    this.note();
+    this.heir = null;
     this.next();
   }
 
-  /** Stops reading, lets the program finish its work, and gives the connections away. */
-  async give() {
+  /** Stops reading, lets the program finish its work, and gives the connections away. @param {Guest} heir */
+  async give(heir) {
     const { server } = this;
     const id = server._listenerId;
     if (!server._accepts()) return this.stop();
+    this.heir = heir;
     this.begun = this.silentSince = performance.now();
     try {
       await this.freeze(id);
-      await this.tell();
-      await this.sendsLeave(performance.now() + SETTLING);
+      await Promise.race([this.tell(), heir.left]);
+      await this.sendsLeave(heir, performance.now() + SETTLING);
       const topics = [];
       for (const one of this.servers()) topics.push({ path: String(one.options.path ?? ''), topics: await exportTopics(one) });
-      // A connection that has just opened can wait for the ends of others, and would stay.
-      releaseReplies();
-      for (const ws of connectionsBy(server)) attach(ws);
-      outbox.flush();
-      if (!server._accepts()) throw new Error('the server has closed');
-      this.courier?.give(state.native, id, serialize(topics.filter(({ topics: { length } }) => length !== 0)), performance.now() - this.silentSince);
+      if (!heir.hasLeft) {
+        // A connection that has just opened can wait for the ends of others, and would stay.
+        releaseReplies();
+        for (const ws of connectionsBy(server)) attach(ws);
+        outbox.flush();
+        if (!server._accepts()) throw new Error('the server has closed');
+        heir.courier?.give(state.native, id, serialize(topics.filter(({ topics: { length } }) => length !== 0)), performance.now() - this.silentSince);
+        heir.isGiven = true;
+        return;
+      }
     } catch (error) {
       warn('REACTOR_WS_HANDOVER', `connections stay: ${/** @type {Error} */ (error).message}`);
-      this.thaw();
-      this.stop();
+      heir.courier?.stop();
     }
+    this.thaw();
+    this.goOn();
   }
 
   /** Lets listeners of 'handover' finish their work. */
@@ -386,13 +439,12 @@ class Handover {
   }
 
   thaw() {
-    this.left = 0;
     if (this.server._listenerId !== -1) state.native.thaw(this.server._listenerId);
   }
 
-  /** Blobs are being read, or requests of the protocol of topics are under way. @param {number} due */
-  async sendsLeave(due) {
-    while (connectionsBy(this.server).some(({ _extra: extra }) => extra?.pendingSends?.length || extra?.isBusy) && performance.now() < due) {
+  /** Blobs are being read, or requests of the protocol of topics are under way. @type {(heir: Guest, due: number) => Promise<void>} */
+  async sendsLeave(heir, due) {
+    while (connectionsBy(this.server).some(({ _extra: extra }) => extra?.pendingSends?.length || extra?.isBusy) && performance.now() < due && !heir.hasLeft) {
       await new Promise((resolve) => {
         setTimeout(resolve, STEP);
       });
@@ -402,7 +454,7 @@ class Handover {
   /** A FROZEN or a THAWED record of a reactor. @type {(kind: number, accepts: number) => void} */
   onRecord(kind, accepts) {
     if (kind === IN_FROZEN) {
-      if (this.left !== 0 && --this.left === 0) this.frozen();
+      if (--this.left === 0) this.frozen();
     } else if (this.isTaking) {
       this.finishTaking();
     } else if (accepts !== 0) {
@@ -421,7 +473,7 @@ class Handover {
   /** Connections that could not move are closed, and the server ends with the last of them. */
   leave() {
     this.isOver = true;
-    for (const socket of this.waiting.splice(0)) socket.destroy();
+    this.stop();
     this.host?.close();
     const { server } = this;
     for (const done of this.waiters.splice(0)) done(this.counts);
@@ -439,14 +491,10 @@ class Handover {
     });
   }
 
+  /** All conversations that have moved nothing. */
   stop() {
     this.courier?.stop();
-  }
-
-  /** The conversation has ended. Its descriptor does not wait for the garbage collector. */
-  end() {
-    this.stop();
-    this.courier = null;
+    for (const { courier } of this.guests) courier?.stop();
   }
 
   /** The server closes: no process takes over from it. */
@@ -455,7 +503,6 @@ class Handover {
     this.isOver = true;
     this.stop();
     for (const done of this.waiters.splice(0)) done(null);
-    for (const socket of this.waiting.splice(0)) socket.destroy();
     if (this.host === null) return;
     this.host.close();
     try {
@@ -464,6 +511,19 @@ class Handover {
     } catch {
       // It is not there.
     }
+  }
+}
+
+/**
+ * Begins a conversation over a socket, which is gone then. Throws if this process lacks descriptors or threads.
+ *
+ * @type {(socket: net.Socket, gives: boolean, report: (report: HandoverReport) => void) => import('../native/binding').JsCourier}
+ */
+function converse(socket, gives, report) {
+  try {
+    return new (addon().Courier)(/** @type {any} */ (socket)._handle?.fd ?? -1, gives, report);
+  } finally {
+    socket.destroy();
   }
 }
 

@@ -37,7 +37,7 @@ const {
 
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
-/** @typedef {{ protocol: string, extensions: string, record: Buffer, timer: NodeJS.Timeout }} Resumed */
+/** @typedef {{ protocol: string, extensions: string, record: Buffer, timer: NodeJS.Timeout | null }} Resumed */
 
 /** Milliseconds for the program to accept a connection of the process before. */
 const PATIENCE = 10_000;
@@ -71,6 +71,7 @@ class Upgrade extends Endpoint {
     if (isResumed) {
       this.request.resumed = true;
       this.resumed = { protocol: protocolText(bytes, start), extensions: tailText(bytes, start), record: copyOf(bytes, start), timer: setTimeout(() => this.decline(), PATIENCE) };
+      if (this.handover !== null) this.handover.undecided++;
     }
     /** @type {Array<[number, Buffer]>} */
     const records = [];
@@ -81,6 +82,12 @@ class Upgrade extends Endpoint {
     this.open = null;
     // The reactor's answer has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
+  }
+
+  /** Of the port. */
+  get handover() {
+    const { owner, via } = this._profile.shared;
+    return (via ?? owner)?._handover ?? null;
   }
 
   /** @type {import('../reactor/reactors').OnRecord} */
@@ -96,11 +103,8 @@ class Upgrade extends Endpoint {
   }
 
   _onFailed() {
-    if (this.resumed !== null) {
-      clearTimeout(this.resumed.timer);
-      const { owner, via } = this._profile.shared;
-      (via ?? owner)?._handover?.noteDeclined();
-    }
+    if (this.resumed !== null) this.handover?.noteDeclined();
+    this.settle();
     ended(this);
     this._owner._closed(this);
     super._onFailed();
@@ -124,7 +128,6 @@ class Upgrade extends Endpoint {
     const carrier = { _extensions: perMessageDeflate ? { [DEFLATE]: { params: {}, _options: perMessageDeflate } } : {} };
     state.native.serve(this._slot, this._generation, servedOptions(server, /** @type {any} */ (carrier)), server._rates);
     this.push(OUT_ACCEPT, '');
-    clearTimeout(this.resumed?.timer);
   }
 
   /**
@@ -158,6 +161,16 @@ class Upgrade extends Endpoint {
   push(tag, text) {
     this.answered = true;
     outbox.push(this._slot, this._generation, tag, text);
+    this.settle();
+  }
+
+  /** The program has decided about a connection of the process before, or the connection has ended. */
+  settle() {
+    const timer = this.resumed?.timer ?? null;
+    if (this.resumed === null || timer === null) return;
+    clearTimeout(timer);
+    this.resumed.timer = null;
+    this.handover?.onDecided();
   }
 }
 

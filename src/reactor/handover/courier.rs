@@ -26,7 +26,7 @@ use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
@@ -65,6 +65,8 @@ const PIECE: usize = 64 << 10;
 const GREETING: Duration = Duration::from_secs(5);
 /// For what has come already.
 const GLANCE: Duration = Duration::from_millis(1);
+/// How often it is looked at whether the other process, which waits, is still there.
+const LOOK: Duration = Duration::from_millis(20);
 /// From PORT to MINE: nothing is read meanwhile.
 const TRANSFER: Duration = Duration::from_secs(30);
 /// For all that the process before does, the work of its program and other conversations included.
@@ -138,7 +140,7 @@ fn converse_giving(
     }
     peer.send(HELLO, &hello(), &[])?;
     report(Report::Met);
-    let Ok(giving) = start.recv() else { return Err(cancelled()) };
+    let giving = peer.stay_until(start)?;
     let mut moved = Vec::new();
     let given = give_all(&mut peer, &giving, &mut moved, outcome);
     if given.is_ok() {
@@ -378,6 +380,27 @@ impl Peer {
     fn left(&self) -> io::Result<Duration> {
         let left = self.due.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(named(ErrorKind::WouldBlock.into())) } else { Ok(left) }
+    }
+
+    /// The order of the program.
+    ///
+    /// # Errors
+    /// The other process, which waits meanwhile, has left, or says something.
+    fn stay_until<T>(&self, start: &Receiver<T>) -> io::Result<T> {
+        loop {
+            match start.recv_timeout(LOOK) {
+                Ok(order) => return Ok(order),
+                Err(RecvTimeoutError::Disconnected) => return Err(cancelled()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let glance = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            match retry_on_intr(|| rustix::net::recv(&self.stream, &mut [0], glance)) {
+                Ok((_, 0)) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(_) => return Err(invalid("an unexpected message")),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     fn send(&mut self, kind: u8, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {

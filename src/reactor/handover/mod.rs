@@ -165,7 +165,7 @@ impl<C: Consumer> Reactor<C> {
         self.handovers.frozen.insert(listener);
         for slot in self.slots_of(listener) {
             if let Some(connection) = self.connections.get_mut(slot)
-                && matches!(connection.life, Life::Opening(_) | Life::Open)
+                && matches!(connection.life, Life::Opening(_) | Life::AwaitingDecision(_) | Life::Open)
                 && connection.read.class != ReadClass::AwaitingHandback
             {
                 connection.read.class = ReadClass::Frozen;
