@@ -8,7 +8,7 @@ use crate::bridge::layout::{Cause, PIPE_SLOTS};
 
 use super::life::{Gone, Life};
 use crate::reactor::config::MOST_DRAINING;
-use crate::reactor::read::PeerSide;
+use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
 
 #[derive(Default)]
@@ -77,6 +77,9 @@ impl<C: Consumer> Reactor<C> {
         let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
         conn.report_dropped(consumer);
         let Some((id, mut connection)) = self.detach(slot) else { return };
+        if connection.read.class == ReadClass::Packed {
+            connection.transport.end_everywhere();
+        }
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which has ended already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {

@@ -9,7 +9,8 @@
 //! Import   in the other process: connections open again, and are not read before Thaw
 //! ```
 //!
-//! A connection that is packed has lost nothing: to go on with it is to forget the pack.
+//! A connection that is packed has lost nothing: to go on with it is to forget the pack. If it ends here before it has moved,
+//! its socket ends for both processes.
 
 #[cfg(unix)]
 pub mod courier;
@@ -222,7 +223,14 @@ impl<C: Consumer> Reactor<C> {
     /// The other process has these connections.
     pub(super) fn on_moved(&mut self, ids: &[ConnectionId]) {
         for &id in ids {
-            if self.connections.get(id).is_none_or(|connection| connection.read.class != ReadClass::Packed) {
+            let Some(connection) =
+                self.connections.get(id).filter(|connection| connection.read.class == ReadClass::Packed)
+            else {
+                continue;
+            };
+            if matches!(connection.life, Life::Closing { .. }) {
+                // The program has closed it on its way. The other process writes no close frame for that.
+                self.destroy(id.slot, Cause::Terminate);
                 continue;
             }
             let packed_at = self.handovers.origins.get(&id.slot).map_or(0, |origin| origin.packed_at);

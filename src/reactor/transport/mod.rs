@@ -6,7 +6,7 @@ pub(super) mod stream;
 pub(super) mod tcp;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,6 +121,12 @@ impl Transport {
             return std::os::fd::AsFd::as_fd(socket).try_clone_to_owned().ok();
         }
         None
+    }
+
+    /// Ends both sides of the socket, also for another process that has a duplicate.
+    pub(super) fn end_everywhere(&self) {
+        // Fails only on a dead socket.
+        let _dead = self.as_tcp().map(|socket| socket.shutdown(Shutdown::Both));
     }
 
     /// `None` when the system does not know it (a dead socket).

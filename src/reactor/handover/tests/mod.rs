@@ -268,6 +268,31 @@ fn a_closing_connection_stays() {
     client.expect_end();
 }
 
+/// The program ends a connection that is on its way: it ends wherever it goes on.
+#[test]
+fn a_connection_that_ends_on_its_way_ends_everywhere() {
+    for (closes, moves) in [(false, false), (false, true), (true, true)] {
+        let (mut old, mut new) = (Process::new(), Process::new());
+        let mut client = Client::connect(old.address);
+        client.write(UPGRADE.as_bytes());
+        old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+        let Packs { packed, .. } = old.pack();
+        let id = packed[0].id;
+        old.reactor.step(id, |conn, _| if closes { conn.close(None, b"") } else { conn.terminate() });
+        if moves {
+            old.reactor.on_moved(&[id]);
+            new.take(packed);
+            new.until(|reactor| reactor.connections() == 0);
+            assert!(new.seen.try_iter().any(|(_, seen)| seen == Seen::Closed));
+        }
+        old.reactor.on_thaw(0, true);
+        old.until(|reactor| reactor.connections() == 0);
+        assert!(old.seen.try_iter().any(|(_, seen)| seen == Seen::Closed));
+        client.expect_text(client::SWITCHED);
+        client.expect_end();
+    }
+}
+
 /// While a connection is frozen or packed its deadlines wait.
 #[test]
 fn silence_while_a_connection_moves_does_no_harm() {
