@@ -2,11 +2,12 @@
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, get } from 'node:http';
+import { connect } from 'node:http2';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 import { join } from 'node:path';
 
-import { Child, WebSocketServer, ownOnPosix } from '../helpers/index.mjs';
+import { Child, WebSocketServer, ownOnPosix, upgradeRequest } from '../helpers/index.mjs';
 import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
 
 const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
@@ -209,6 +210,83 @@ inMode('on the port of an HTTP server: a request under way ends in the old proce
   socket.write('GET /two HTTP/1.1\r\nHost: x\r\n\r\n');
   await until(() => text.includes('v0 /two'));
   t.regex(text, /Connection: close/);
+  await exits(t, old);
+});
+
+/** Sends bytes, and returns all that comes, with its end. */
+function raw(port, bytes) {
+  const socket = net.connect(port, '127.0.0.1');
+  socket.got = '';
+  socket.on('error', () => {});
+  socket.on('data', (chunk) => {
+    socket.got += chunk;
+  });
+  socket.ended = once(socket, 'close');
+  socket.write(bytes);
+  return socket;
+}
+
+for (const mode of ['native', 'hook', 'noServer']) {
+  inMode(`on the port of an HTTP server, ${mode}: what never ends does not keep the old process`, async (t) => {
+    const path = place(t);
+    const old = await version(t, 'v0', 0, path, { mode, faster: 50 });
+    const head = (url) => `GET ${url} HTTP/1.1\r\nHost: x\r\n`;
+    const half = raw(old.port, `${head('/one')}\r\n${head('/two')}`);
+    const endless = raw(old.port, `${head('/endless')}\r\n`);
+    const slow = raw(old.port, `${head('/slow')}\r\n`);
+    const body = raw(old.port, 'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc');
+    const never = raw(old.port, upgradeRequest({ line: `GET ${mode === 'hook' ? '/?never' : '/never'} HTTP/1.1` }));
+    await until(() => half.got.includes('v0 /one') && endless.got.includes('v0'));
+    await version(t, 'v1', old.port, path, { mode });
+    await Promise.all([half, endless, slow, body, never].map(({ ended }) => ended));
+    t.regex(slow.got, /v0 \/slow/);
+    t.regex(never.got, mode === 'native' ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 503/);
+    await exits(t, old);
+  });
+}
+
+inMode('verifyClient that never answers does not keep the old process', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { hook: true, faster: 50 });
+  const never = raw(old.port, upgradeRequest({ line: 'GET /never HTTP/1.1' }));
+  const ws = await open(old.port);
+  await version(t, 'v1', old.port, path, { hook: true });
+  await never.ended;
+  t.regex(never.got, /^HTTP\/1\.1 503/);
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  await exits(t, old);
+});
+
+const inModeOfHttp2 = Number.parseInt(process.versions.node, 10) < 22 ? inMode.skip : inMode;
+
+inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process, and new ones reach the next', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { mode: 'native', h2: true, faster: 20 });
+  const begin = () => {
+    const session = connect(`http://127.0.0.1:${old.port}`);
+    session.on('error', () => {});
+    session.ended = once(session, 'close');
+    return session;
+  };
+  const request = async (session, url) => {
+    let text = '';
+    for await (const piece of session.request({ ':path': url })) text += piece;
+    return text;
+  };
+  const [idle, busy, endless] = [begin(), begin(), begin()];
+  t.is(await request(idle, '/'), 'v0 /');
+  const slow = request(busy, '/slow');
+  const never = request(endless, '/endless');
+  t.is(await request(endless, '/x'), 'v0 /x');
+  const ws = await open(old.port);
+  await version(t, 'v1', old.port, path, { mode: 'native', h2: true });
+  const next = begin();
+  t.is(await request(next, '/x'), 'v1 /x');
+  next.close();
+  t.is(await slow, 'v0 /slow');
+  await Promise.all([idle, busy, endless].map(({ ended }) => ended));
+  t.is(await never, 'v0');
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
   await exits(t, old);
 });
 

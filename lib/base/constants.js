@@ -16,8 +16,10 @@ module.exports = {
 
   /** Key, on a socket of a handshake that JavaScript decides for a reactor: its `Upgrade`. */
   kUpgrade: Symbol('upgrade'),
-  /** Key, on a socket of an HTTP server: the server of its port, if connections can move to another process. */
+  /** Key, on a socket of an HTTP server and a session of HTTP/2: the server of its port, if connections can move to another process. */
   kPort: Symbol('port'),
+  /** Key, on such a socket: its session of HTTP/2. */
+  kSession: Symbol('session'),
   /** Key, on a socket and on the stand-in for `_receiver`: its WebSocket. */
   kWebSocket: Symbol('websocket'),
   /** Key, on an error: the close code of the answer. */

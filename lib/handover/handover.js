@@ -7,17 +7,16 @@ const net = require('node:net');
 const { deserialize, serialize } = require('node:v8');
 
 const { log, warn } = require('../base/log');
-const { IN_FROZEN, SERVICE_RESTART } = require('../base/layout');
+const { IN_FROZEN } = require('../base/layout');
 const { connectionsBy } = require('../connection/clients');
-const { kPort } = require('../base/constants');
 const { kAll } = require('../listen/http-option');
-const { isHttp2 } = require('../listen/http2');
 const { upgradesOf } = require('../listen/routes');
 const { addon } = require('../reactor/addon');
 const { releaseReplies } = require('../reactor/defer-replies');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
 const { attach, release } = require('./attachment');
+const { Remains } = require('./remains');
 const { exportTopics, importTopics } = require('./topics');
 const { checkPath, listenNear } = require('./place');
 
@@ -26,7 +25,7 @@ const { checkPath, listenNear } = require('./place');
 
 /** Milliseconds for listeners of 'handover'. */
 const PATIENCE = 10_000;
-/** The same for Blobs, requests of the protocol of topics, and HTTP. */
+/** The same for Blobs and requests of the protocol of topics. */
 const SETTLING = 1000;
 const STEP = 5;
 
@@ -84,6 +83,7 @@ class Handover {
     this.isTaking = false;
     /** The inode of the socket at the path. */
     this.file = 0;
+    this.remains = new Remains(server);
     /** Of the WebSocketServers of the process before, by their paths. @type {Array<{ path: string, topics: import('./topics').Moved[] }>} */
     this.topics = [];
     /** This server has given everything away. */
@@ -477,18 +477,8 @@ class Handover {
     this.host?.close();
     const { server } = this;
     for (const done of this.waiters.splice(0)) done(this.counts);
-    const stay = connectionsBy(server);
     for (const one of new Set([server, ...this.servers()])) one.close();
-    for (const ws of stay) ws.close(SERVICE_RESTART);
-    /** @type {any} */
-    const { http } = server.options;
-    // Those that seem idle can have sent a request by now.
-    setTimeout(() => http?.closeIdleConnections?.(), SETTLING).unref();
-    if (!http || isHttp2(http)) return;
-    // A connection whose request is under way ends with the next one: others could keep it, and this process, for ever.
-    http.prependListener('request', (/** @type {any} */ request, /** @type {any} */ response) => {
-      if (request.socket[kPort] === server) response.shouldKeepAlive = false;
-    });
+    this.remains.end();
   }
 
   /** All conversations that have moved nothing. */

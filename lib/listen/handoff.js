@@ -6,7 +6,6 @@
 const { closeSync } = require('node:fs');
 const net = require('node:net');
 
-const { kPort } = require('../base/constants');
 const { formatAddress } = require('../connection/address');
 const { state } = require('../reactor/reactors');
 const { Relay } = require('../sockets/relayed-socket');
@@ -29,7 +28,7 @@ function handOff(wss, slot, tag, bytes, start) {
   const options = optionsFor(http, wss._tls);
   const socket = isRelayed ? new Relay(wss, slot, bytes, start, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
   if (socket === null) return;
-  if (wss._handover !== null) socket[kPort] = wss;
+  wss._handover?.remains.add(socket);
   if (wss.options.proxyProtocol) showPeer(socket, new Endpoint()._read(slot, bytes, start, {}));
   upgradesOf(http).give(socket, read);
 }

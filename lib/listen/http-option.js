@@ -6,6 +6,7 @@ const { Server } = require('node:http');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../base/checks');
+const { kPort, kSession } = require('../base/constants');
 const { isHttp2, outliveGoaway } = require('./http2');
 const { TLS_FIELDS, TLS_METHODS } = require('../sockets/tls-socket');
 
@@ -83,6 +84,8 @@ function connect(server, socket, read) {
   const onSession = (/** @type {Session} */ begun) => {
     session = begun;
     outliveGoaway(begun);
+    socket[kSession] = begun;
+    begun[kPort] = socket[kPort];
     if (!socket._owner) return;
     socket._owner.serveSession();
     show(begun, socket);
@@ -113,7 +116,7 @@ function emitConnection(server, socket) {
   }
 }
 
-/** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket }} Session */
+/** @typedef {import('node:http2').ServerHttp2Session & { socket: AnySocket, [kPort]?: import('../connection/state').Server }} Session */
 
 /** Node wraps a stream without a handle, for a session, in a socket that hides everything else. @type {(session: Session, socket: AnySocket) => void} */
 function show(session, socket) {

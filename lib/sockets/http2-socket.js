@@ -3,7 +3,7 @@
 // Not the global ones, which a test can replace.
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = require('node:timers');
 
-const { EMPTY_BUFFER } = require('../base/constants');
+const { EMPTY_BUFFER, kPort } = require('../base/constants');
 const { TLS_FIELDS, TLS_METHODS } = require('./tls-socket');
 const { parseResponseHead } = require('./response-head');
 
@@ -218,6 +218,7 @@ function asSocket(stream) {
     prototypes.set(Stream, prototype);
   }
   for (const name of FIELDS) stream[name] = socket[name];
+  stream[kPort] = session?.[kPort];
   if (socket._handle && !watched.has(session)) watch(session);
   Object.assign(stream, INITIAL);
   // An error ends this stream. It must not end the process while the stream has no owner.

@@ -1,0 +1,89 @@
+'use strict';
+
+// What a process keeps when the next one has its port: HTTP, and upgrades that the program decides about. All of it ends.
+
+const { SERVICE_RESTART } = require('../base/layout');
+const { kPort, kSession, kUpgrade, kWebSocket } = require('../base/constants');
+const { connectionsBy } = require('../connection/clients');
+const { isHttp2 } = require('../listen/http2');
+const { connections } = require('../reactor/table');
+const { linesOf, plainAnswer } = require('../upgrade/handshake');
+
+/** @import { AnySocket, Server } from '../connection/state' */
+
+/** Milliseconds for connections without a request. */
+const IDLE = 1000;
+/** For upgrades without an answer, and heads that have come in part. */
+const DECIDING = 10_000;
+/** For everything. */
+const LONGEST = 300_000;
+
+class Remains {
+  /** @param {Server} server The port */
+  constructor(server) {
+    this.server = server;
+    /** Connections of the HTTP server. @type {Set<AnySocket>} */
+    this.sockets = new Set();
+  }
+
+  /** @param {AnySocket} socket */
+  add(socket) {
+    socket[kPort] = this.server;
+    this.sockets.add(socket);
+    socket.once('close', () => this.sockets.delete(socket));
+  }
+
+  /** The next process has the port. */
+  end() {
+    const { server } = this;
+    for (const ws of connectionsBy(server)) ws.close(SERVICE_RESTART);
+    later(DECIDING, () => this.endUndecided());
+    /** @type {any} */
+    const { http } = server.options;
+    if (!http) return;
+    later(LONGEST, () => {
+      for (const socket of this.rest()) socket.destroy();
+    });
+    if (isHttp2(http)) {
+      // New streams go to the next process, over another connection.
+      for (const socket of this.sockets) /** @type {any} */ (socket)[kSession]?.close();
+      return;
+    }
+    // Those that seem idle can have sent a request by now.
+    later(IDLE, () => http.closeIdleConnections?.());
+    // A connection whose request is under way ends with the next one: others could keep it, and this process, for ever.
+    http.prependListener('request', (/** @type {any} */ request, /** @type {any} */ response) => {
+      if (request.socket[kPort] === server) response.shouldKeepAlive = false;
+    });
+  }
+
+  endUndecided() {
+    for (const { _profile: { shared }, _socket: socket } of connections()) {
+      const upgrade = socket?.[kUpgrade];
+      if ((shared.via ?? shared.owner) === this.server && upgrade?.answered === false) upgrade.respond(unavailable());
+    }
+    for (const socket of this.rest()) {
+      const { _httpMessage: response, bytesWritten, parser, [kSession]: session } = socket;
+      // An upgrade has no parser any more.
+      if (!parser && session === undefined && bytesWritten === 0) socket.end(unavailable(), () => socket.destroy());
+      else if (parser && !response) socket.destroy();
+    }
+  }
+
+  /** Those that no WebSocket has taken over. @returns {any[]} */
+  rest() {
+    return [...this.sockets].filter((socket) => socket[kWebSocket] === undefined);
+  }
+}
+
+function unavailable() {
+  const { body, headers } = plainAnswer(503);
+  return [...linesOf(503, { Connection: 'close', ...headers }), '', body].join('\r\n');
+}
+
+/** Keeps no process alive. @type {(after: number, act: () => void) => void} */
+function later(after, act) {
+  setTimeout(act, after).unref();
+}
+
+module.exports = { Remains };
