@@ -135,6 +135,21 @@ test('listen(): bad input', (t) => {
   t.throws(() => listen(server, { port: 70_000 }), { code: 'ERR_SOCKET_BAD_PORT' });
 });
 
+test('close() of the HTTP server answers the requests that have arrived', async (t) => {
+  const server = httpServer(t, (request, response) => {
+    response.on('close', () => server.close());
+    // Node has read all by now.
+    setImmediate(() => response.end(request.url));
+  });
+  const { port } = await listenGiven(t, 'socket', server);
+  const raw = await RawClient.connect(t, port);
+  raw.send('GET /one HTTP/1.1\r\nHost: a\r\n\r\n');
+  // The reactor has read the first one when the second one comes.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  raw.send('GET /two HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  t.regex(await raw.closed(), /\/oneHTTP[\s\S]*\/two$/);
+});
+
 for (const way of Object.keys(WAYS)) {
   test(`${way}: in a worker, which ends with its connections`, async (t) => {
     const program = `

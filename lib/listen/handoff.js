@@ -17,14 +17,18 @@ const { IN_FLAG_SOCKET } = require('../base/layout');
 
 /** @import { AnySocket, Server } from '../connection/state' */
 
+/** Of a connection that is relayed, or has died on the way. */
+const NOTHING = { fd: -1, waiting: undefined };
+
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */
 function handOff(wss, slot, tag, bytes, start) {
   /** @type {any} */
   const { http } = wss.options;
-  const read = tailOf(bytes, start);
   const isRelayed = (tag & IN_FLAG_SOCKET) === 0;
   // Before anything that can throw: the next connection of the slot would get it.
-  const fd = isRelayed ? -1 : state.native.takeSocket(slot);
+  const { fd, waiting } = (isRelayed ? null : state.native.takeSocket(slot)) ?? NOTHING;
+  // With a later request of a pipeline, else a server that closes now would take the connection for an idle one.
+  const read = waiting === undefined ? tailOf(bytes, start) : Buffer.concat([tailOf(bytes, start), waiting]);
   const options = optionsFor(http, wss._tls);
   const socket = isRelayed ? new Relay(wss, slot, bytes, start, read.length, options.highWaterMark)._socket : socketOf(fd, options, read);
   if (socket === null) return;

@@ -316,8 +316,8 @@ function deliverOther(slot, tag, offset, length) {
 
 /** Closes a socket that a reactor handed off: its server is gone, or its record is lost. @type {(slot: number, tag: number) => void} */
 function discard(slot, tag) {
-  const fd = (tag & IN_FLAG_SOCKET) === 0 ? -1 : state.native.takeSocket(slot);
-  if (fd !== -1) closeSync(fd);
+  const taken = (tag & IN_FLAG_SOCKET) === 0 ? null : state.native.takeSocket(slot);
+  if (taken !== null) closeSync(taken.fd);
 }
 
 /** -1 outside of a delivery. */

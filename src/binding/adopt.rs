@@ -10,6 +10,10 @@ use std::os::fd::IntoRawFd as _;
 
 use crate::reactor::{BoundListener, Descriptor};
 
+/// As many bytes as Node reads from a socket at once.
+#[cfg(unix)]
+const SHARE: usize = 64 * 1024;
+
 /// A copy of the descriptor, closed on exec. Node closes `fd` itself.
 ///
 /// # Errors
@@ -46,6 +50,22 @@ pub(super) fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
     // stays open while the caller has the reactor, so it is open while it is borrowed; -1 is ruled out above.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned()
+}
+
+/// The bytes that the kernel has now, as many as Node reads at once.
+#[cfg(unix)]
+pub(super) fn read_waiting(socket: &Descriptor) -> Option<Vec<u8>> {
+    // Without bytes, a read would take the error of the socket, which Node reports.
+    let waiting = rustix::io::ioctl_fionread(socket).ok().filter(|count| *count > 0)?;
+    let mut bytes = vec![0; usize::try_from(waiting).unwrap_or(SHARE).min(SHARE)];
+    let count = rustix::io::read(socket, &mut bytes).ok()?;
+    bytes.truncate(count);
+    Some(bytes)
+}
+
+#[cfg(not(unix))]
+pub(super) fn read_waiting(socket: &Descriptor) -> Option<Vec<u8>> {
+    match *socket {}
 }
 
 /// The caller closes it.

@@ -56,6 +56,14 @@ pub struct JsReactor {
     served_config: Arc<ListenerConfig>,
 }
 
+#[napi(object, object_from_js = false)]
+pub struct TakenSocket {
+    /// The caller must close it.
+    pub fd: i32,
+    /// Bytes that came after those that the reactor has read.
+    pub waiting: Option<Buffer>,
+}
+
 #[napi(object)]
 pub struct Place {
     pub slot: u32,
@@ -300,11 +308,14 @@ impl JsReactor {
         self.begin(stream.into(), place, (&options, config, asked), [response, prefix])
     }
 
-    /// The descriptor that an IN_HANDOFF record has brought, which the caller must close; -1: none.
+    /// The socket that an IN_HANDOFF record has brought. None if it was taken.
     #[napi(catch_unwind)]
-    pub fn take_socket(&self, slot: u32) -> Result<i32> {
+    pub fn take_socket(&self, slot: u32) -> Result<Option<TakenSocket>> {
         let socket = self.link(slot)?.take_socket(slot);
-        Ok(socket.map_or(-1, adopt::number))
+        Ok(socket.map(|socket| TakenSocket {
+            waiting: adopt::read_waiting(&socket).map(Buffer::from),
+            fd: adopt::number(socket),
+        }))
     }
 
     /// Sets the options of a connection after its REQUEST record, in case it is accepted; of a
