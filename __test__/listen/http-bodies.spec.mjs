@@ -6,7 +6,7 @@ import net from 'node:net';
 
 import test from 'ava';
 
-import { WAYS, startGiven, talk } from '../helpers/handoff.mjs';
+import { WAYS, httpServer, startGiven, talk } from '../helpers/handoff.mjs';
 import { RawClient } from '../helpers/raw-client.mjs';
 
 const HOST = 'Host: a\r\n';
@@ -69,13 +69,15 @@ for (const way of Object.keys(WAYS)) {
     const arrived = new Promise((resolve) => {
       upload = resolve;
     });
-    const { port } = await startGiven(t, way, (request, response) => upload([request, response]));
+    // The server has enough of the body that comes with the head.
+    const server = httpServer(t, (request, response) => upload([request, response]), { highWaterMark: 1000 });
+    const { port } = await startGiven(t, way, undefined, { http: server });
     const total = 4 * IN_BETWEEN;
     const socket = net.connect(port, '127.0.0.1');
     t.teardown(() => socket.destroy());
-    socket.write(`POST / HTTP/1.1\r\n${HOST}${CLOSE}Content-Length: ${total}\r\n\r\n`);
     const piece = Buffer.alloc(MEGABYTE, 'piece');
-    let sent = 0;
+    let sent = piece.length;
+    socket.write(`POST / HTTP/1.1\r\n${HOST}${CLOSE}Content-Length: ${total}\r\n\r\n${piece}`);
     const more = () => {
       while (sent < total) {
         sent += piece.length;

@@ -90,9 +90,10 @@ function connect(server, socket, read) {
     socket._owner.serveSession();
     show(begun, socket);
   };
+  const unshift = () => session?.destroyed || socket.unshift(read);
+  if (socket._owner) unshift();
   // Before the tick in which a session reads these bytes, even if it has been destroyed.
-  if (isSession && !socket._owner) process.nextTick(() => session?.destroyed || socket.unshift(read));
-  else socket.unshift(read);
+  else if (isSession) process.nextTick(unshift);
   if (isSession) {
     // A connection of another protocol has no session, and no listener of Node.
     socket.on('error', () => {});
@@ -105,6 +106,8 @@ function connect(server, socket, read) {
       server.emit(event, socket);
     } finally {
       server.removeListener('session', onSession);
+      // After 'resume', for which Node's parser makes the handle read, also if it has paused the stream before.
+      if (!socket._owner && !isSession) process.nextTick(unshift);
     }
   }
 }
