@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
@@ -134,6 +135,22 @@ test('close() before the name of the host is known', async (t) => {
   await once(server.close(), 'close');
   await new Promise((resolve) => setTimeout(resolve, 50));
   t.false(server.listening);
+});
+
+own('a server with a reactor that has failed listens no longer', async (t) => {
+  // In a world of its own: no other server could listen here afterwards.
+  const worker = new Worker(
+    `const [http, { parentPort }] = ['http', 'worker_threads'].map(require);
+    require('./lib/register-listen.js');
+    const server = http.createServer().listen(0, '127.0.0.1', () => {
+      const error = new Error('as pretended');
+      for (const port of require('./lib/reactor/table.js').fail(error, false).servers) port._onFailed(error);
+    });
+    server.on('error', ({ message }) => parentPort.postMessage([message, server.listening, server.address()]));`,
+    { eval: true },
+  );
+  t.teardown(() => worker.terminate());
+  t.deepEqual(await once(worker, 'message'), [['as pretended', false, null]]);
 });
 
 test('https: another certificate while it listens; a client that speaks no TLS', async (t) => {
