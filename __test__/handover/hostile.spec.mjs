@@ -1,6 +1,6 @@
 // Option `handover` among processes and clients that are broken, short of something, or in the middle of an end.
 import { once } from 'node:events';
-import { readdirSync, renameSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { dirname } from 'node:path';
 
@@ -74,6 +74,45 @@ inMode('a new process that cannot be at the path takes nothing', async (t) => {
   await version(t, 'v2', old.port, path);
   await old.ended();
   t.is(await ask(ws, 'x'), 'v2 / 2 x  ');
+});
+
+inMode('a new process that cannot be at the path when it has taken everything serves', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const next = new Child(t, 'movable.mjs', ['v1', old.port, path, '{"broken":"path"}']);
+  await exits(t, old);
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  t.is(await ask(await open(old.port), 'x'), 'v1 / 1 x  ');
+  await until(() => next.output.includes('warning reactor-ws: no process can take over from this one: no room'));
+  t.false(next.output.includes('error'));
+});
+
+inMode('a path that is removed: the new process says that the port is in use, and the old one goes on', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  rmSync(path);
+  const next = await version(t, 'v1', old.port, path);
+  t.regex(next.first, /^error EADDRINUSE /);
+  await next.ended();
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+});
+
+/** Any folder can be searched by root. */
+const asRoot = process.geteuid?.() === 0 ? inMode : inMode.skip;
+
+asRoot('a path in a folder that cannot be searched: an Error that names the option', (t) => {
+  const path = place(t);
+  const other = 65_534;
+  chownSync(dirname(path), other, other);
+  chmodSync(dirname(path), 0);
+  process.seteuid(other);
+  try {
+    t.throws(() => new WebSocketServer({ port: 0, handover: path }), { message: /^options\.handover: the folder cannot be used \(EACCES/ });
+  } finally {
+    process.seteuid(0);
+  }
 });
 
 const onLinux = process.platform === 'linux' ? inMode : inMode.skip;

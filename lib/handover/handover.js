@@ -199,7 +199,7 @@ class Handover {
       if (reason === '') {
         this.taken += moved;
         this.bytes += bytes;
-        this.open();
+        this.open(true);
         return this.finishTaking();
       }
       this.isTaking = false;
@@ -320,14 +320,16 @@ class Handover {
     return this.prepared;
   }
 
-  /** From now on the next process can come. */
-  async open() {
+  /** From now on the next process can come. `hasTaken`: the clients of the one before. */
+  async open(hasTaken = false) {
     try {
       const appear = await this.prepare();
       if (this.server._isRunning()) this.file = appear();
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
-      this.server._emit('error', failed(message, /** @type {Error} */ (error)));
+      // An error would end the program.
+      if (hasTaken) warn('REACTOR_WS_HANDOVER', `no process can take over from this one: ${message}`);
+      else this.server._emit('error', failed(message, /** @type {Error} */ (error)));
     }
   }
 

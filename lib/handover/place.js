@@ -32,19 +32,22 @@ function checkPath(path) {
   const made = `${join(dirname(path), OWN_FOLDER)}XXXXXX${OWN_NAME}`;
   if (Math.max(Buffer.byteLength(path), Buffer.byteLength(made)) > MAX_PATH) throw refuse(path, `longer than ${MAX_PATH} bytes`);
   checkFolder(path);
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() === false) throw refuse(path, 'something else is there');
+  const found = look(path, () => lstatSync(path, { throwIfNoEntry: false }));
+  if (found?.isSocket() === false) throw refuse(path, 'something else is there');
+}
+
+/** @type {<T>(path: string, act: () => T) => T} @throws {Error} */
+function look(path, act) {
+  try {
+    return act();
+  } catch (error) {
+    throw Object.assign(refuse(path, `the folder cannot be used (${/** @type {Error} */ (error).message})`), { cause: error });
+  }
 }
 
 /** Who can write there decides to whom connections go, and from whom they come. @param {string} path */
 function checkFolder(path) {
-  const folder = dirname(path);
-  /** @type {import('node:fs').Stats | undefined} */
-  let found;
-  try {
-    found = statSync(folder);
-  } catch (error) {
-    throw Object.assign(refuse(path, `the folder cannot be used (${/** @type {Error} */ (error).message})`), { cause: error });
-  }
+  const found = look(path, () => statSync(dirname(path)));
   if (!found.isDirectory()) throw refuse(path, 'not in a folder');
   if (found.uid !== process.geteuid?.() || (found.mode & OTHERS_WRITE) !== 0) {
     throw refuse(path, 'the folder must belong to the user of the process, and no other user can have the permission to write to it');
