@@ -16,6 +16,7 @@
 pub mod courier;
 pub(super) mod parcel;
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
@@ -112,6 +113,7 @@ impl Stays {
         }
     }
 
+    #[cfg(unix)]
     fn add(&mut self, others: &Self) {
         for (count, other) in self.0.iter_mut().zip(others.0) {
             *count += other;

@@ -3,7 +3,6 @@
 
 use std::io::Write;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use super::bridge::Js;
 use super::*;

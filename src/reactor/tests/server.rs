@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::{Client, PATIENCE};
+#[cfg(unix)]
+use super::Client;
+use super::PATIENCE;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::{Cause, OUT_FLAG_FIN};
 use crate::engine::{CloseCode, ErrorKind, Event, MessageKind, Payload};
+#[cfg(unix)]
+use crate::reactor::Descriptor;
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::{
-    BoundListener, Command, Conn, ConnectionId, Descriptor, Events, Flow, Handle, HandshakeInfo,
-    ListenAddress, ListenerConfig, Memory, Reactor, ReactorConfig,
+    BoundListener, Command, Conn, ConnectionId, Events, Flow, Handle, HandshakeInfo, ListenAddress,
+    ListenerConfig, Memory, Reactor, ReactorConfig,
 };
 
 /// The reports to a consumer.
@@ -24,6 +28,7 @@ pub(crate) enum Seen {
     /// The bytes that were read, and whether the socket itself follows.
     Given(Vec<u8>, bool),
     /// The socket, and what it reads next.
+    #[cfg(unix)]
     Socket(Vec<u8>),
     Text(Vec<u8>),
     Binary(Vec<u8>),

@@ -1,15 +1,14 @@
 //! Listening sockets.
 
-use std::io::ErrorKind;
-use std::net::IpAddr;
-use std::time::Duration;
-
-use socket2::SockRef;
+#[cfg(unix)]
+use std::{io::ErrorKind, net::IpAddr};
 
 use crate::reactor::tests::server::{bind, reactor};
 use crate::reactor::tests::turns::{idle_for, until};
 use crate::reactor::tests::*;
-use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig, TcpOptions};
+#[cfg(unix)]
+use crate::reactor::{BoundListener, ListenAddress, TcpOptions};
+use crate::reactor::{Command, ListenerConfig};
 
 #[test]
 fn a_listener_accepts_once_it_is_asked_to() {
@@ -73,9 +72,10 @@ fn accepted_sockets_have_the_options_of_tcp() {
         reactor.handle().submit(Command::Accept(1)).unwrap();
         until(&mut reactor, |reactor| reactor.connections() == 1);
         let slot = reactor.connections.slots().pop().unwrap();
-        let socket = SockRef::from(reactor.connections.get_mut(slot).unwrap().transport.as_tcp().unwrap())
-            .try_clone()
-            .unwrap();
+        let socket =
+            socket2::SockRef::from(reactor.connections.get_mut(slot).unwrap().transport.as_tcp().unwrap())
+                .try_clone()
+                .unwrap();
         assert!(!socket.tcp_nodelay().unwrap(), "{is_taken}");
         assert!(socket.keepalive().unwrap(), "{is_taken}");
         assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(77), "{is_taken}");
