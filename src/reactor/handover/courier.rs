@@ -211,10 +211,11 @@ fn give_all(
     match peer.receive_kind(MINE) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {
             // It has said it already, such as while this process was stopped, or never can. Some systems drop what has
-            // come when the side to read is shut, so that this is read first.
+            // come when the side to read is shut, so that this is read first. macOS takes what comes later, and drops it
+            // too: a MINE that comes between these lines is lost there.
             peer.within(GLANCE);
             if peer.receive_kind(MINE).is_err() {
-                peer.stream.shutdown(Shutdown::Read)?;
+                let _closed = peer.stream.shutdown(Shutdown::Read);
                 peer.within(GREETING);
                 peer.receive_kind(MINE).map_err(|_silent| error)?;
             }
@@ -403,6 +404,13 @@ impl Peer {
         }
     }
 
+    /// The next call waits no longer than there is time. macOS refuses all options of a socket once the other side has closed,
+    /// and no call waits then.
+    fn time(&self, set: fn(&UnixStream, Option<Duration>) -> io::Result<()>) -> io::Result<()> {
+        let _closed = set(&self.stream, Some(self.left()?));
+        Ok(())
+    }
+
     fn send(&mut self, kind: u8, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.send_parts(kind, &[body], sockets)
     }
@@ -419,7 +427,7 @@ impl Peer {
             return Err(invalid("too many descriptors"));
         }
         let slices = [IoSlice::new(&head)];
-        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.time(UnixStream::set_write_timeout)?;
         let sent = retry_on_intr(|| rustix::net::sendmsg(&self.stream, &slices, &mut control, flags()));
         self.write(head.get(sent.map_err(|error| named(error.into()))?..).unwrap_or_default())?;
         parts.iter().flat_map(|part| part.chunks(PIECE)).try_for_each(|piece| self.write(piece))
@@ -427,7 +435,7 @@ impl Peer {
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            self.stream.set_write_timeout(Some(self.left()?))?;
+            self.time(UnixStream::set_write_timeout)?;
             match self.stream.write(bytes) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
@@ -452,7 +460,7 @@ impl Peer {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut room = [IoSliceMut::new(&mut head)];
-        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.time(UnixStream::set_read_timeout)?;
         let got = retry_on_intr(|| rustix::net::recvmsg(&self.stream, &mut room, &mut control, receiving()))
             .map_err(|error| named(error.into()))?;
         for message in control.drain() {
@@ -482,7 +490,7 @@ impl Peer {
 
     fn read(&mut self, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
-            self.stream.set_read_timeout(Some(self.left()?))?;
+            self.time(UnixStream::set_read_timeout)?;
             match self.stream.read(into) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(read) => into = into.get_mut(read..).unwrap_or_default(),
