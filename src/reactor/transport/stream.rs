@@ -2,14 +2,18 @@
 
 use std::io::{self, IoSlice};
 
+/// Whether a read that brings less than there was room for uses up the edge. On Windows mio arms the edge only when a
+/// read is refused. A read also ends before an urgent byte, and elsewhere than on Linux no event tells of it.
+pub(in crate::reactor) const SHORT_IS_DRY: bool = cfg!(target_os = "linux");
+
 pub(in crate::reactor) trait Stream {
     /// Reads arrived bytes; `room` is not empty.
     fn receive(&mut self, room: &mut [u8]) -> Received;
 
     /// Whether the last read used up the edge, so that the next bytes make a new one. `is_short`: it
-    /// brought less than there was room for. On Windows mio arms the edge only when a read is refused.
+    /// brought less than there was room for.
     fn is_dry(&self, is_short: bool) -> bool {
-        is_short && cfg!(unix)
+        is_short && SHORT_IS_DRY
     }
 
     /// Whether the peer's end came without `close_notify`.

@@ -24,7 +24,7 @@ use mio::net::TcpStream;
 use rustls::ServerConnection;
 
 use crate::reactor::tls::{Rejection, TlsServer, Trust};
-use crate::reactor::transport::stream::{Ahead, Received, Stream};
+use crate::reactor::transport::stream::{Ahead, Received, SHORT_IS_DRY, Stream};
 use crate::reactor::transport::tcp::{Socket, is_short, is_transient};
 use handshake::Handshake;
 pub(super) use handshake::HandshakeStep;
@@ -159,7 +159,7 @@ impl TlsStream {
                     let bytes = target.get(..len).unwrap_or_default();
                     let fed = self.feed(bytes, room, &mut filled);
                     self.unfed.extend_from_slice(bytes.get(fed..).unwrap_or_default());
-                    if filled > 0 && len < wanted && cfg!(unix) {
+                    if filled > 0 && len < wanted && SHORT_IS_DRY {
                         self.is_dry = self.has_nothing();
                         self.narrow();
                         return Received::Bytes(filled);
