@@ -1,13 +1,11 @@
 // The PROXY protocol: the clients of connections, as proxies name them. HAProxy and nginx are tried
 // where they are installed: `apt-get install haproxy nginx`.
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { RawClient, WebSocketServer, askRaw, openVisitor, ownOnly, startServer, test, upgradeRequest } from '../helpers/index.mjs';
+import { has, startProxy } from '../helpers/proxies.mjs';
 
 const TRUSTED = { proxyProtocol: { trusted: ['127.0.0.0/8', '::1'] } };
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -129,42 +127,6 @@ ownOnly('wrong options throw', (t) => {
   t.true(error.message.startsWith('options.proxyProtocol needs a TCP port'));
 });
 
-/** A free port; another process may take it, so its user tries again. */
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** Starts a proxy with the files that `configure` writes, and waits until it listens. */
-async function startProxy(t, command, configure) {
-  for (;;) {
-    const folder = mkdtempSync(join(tmpdir(), 'proxy-'));
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-    const port = await freePort();
-    const proxy = spawn(command, configure(folder, port), { stdio: ['ignore', 'ignore', 'pipe'] });
-    t.teardown(() => proxy.kill());
-    let said = '';
-    proxy.stderr.on('data', (text) => (said += text));
-    const ended = once(proxy, 'exit').then(() => true);
-    const isListening = async () => {
-      for (;;) {
-        const socket = net.connect(port, '127.0.0.1');
-        const connected = once(socket, 'connect').then(() => true, () => false);
-        const isUp = await connected;
-        socket.destroy();
-        if (isUp) return false;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    };
-    if (!(await Promise.race([isListening(), ended]))) return port;
-    if (!said.includes('in use') && !said.includes('Cannot bind')) throw new Error(said);
-  }
-}
-
 /** An echo by way of the proxy; `look` sees the client and the request. */
 async function throughProxy(t, server, url, look) {
   const connected = once(server, 'connection');
@@ -185,7 +147,6 @@ async function keepsAddress(t, server, port) {
   }
 }
 
-const has = (command) => spawnSync(command, ['-v']).error === undefined;
 for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
   (has('haproxy') ? ownOnly : test.skip)(`HAProxy in front with ${send}`, async (t) => {
     const server = await startServer(t, TRUSTED);
