@@ -228,17 +228,19 @@ function raw(port, bytes) {
 for (const mode of ['native', 'hook', 'noServer']) {
   inMode(`on the port of an HTTP server, ${mode}: what never ends does not keep the old process`, async (t) => {
     const path = place(t);
-    const old = await version(t, 'v0', 0, path, { mode, faster: 50 });
+    const old = await version(t, 'v0', 0, path, { mode, faster: 100 });
     const head = (url) => `GET ${url} HTTP/1.1\r\nHost: x\r\n`;
     const half = raw(old.port, `${head('/one')}\r\n${head('/two')}`);
     const endless = raw(old.port, `${head('/endless')}\r\n`);
     const slow = raw(old.port, `${head('/slow')}\r\n`);
     const body = raw(old.port, 'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc');
     const never = raw(old.port, upgradeRequest({ line: `GET ${mode === 'hook' ? '/?never' : '/never'} HTTP/1.1` }));
-    await until(() => half.got.includes('v0 /one') && endless.got.includes('v0'));
+    const tunnel = raw(old.port, upgradeRequest({ line: 'GET /raw HTTP/1.1' }));
+    await until(() => half.got.includes('v0 /one') && endless.got.includes('v0') && tunnel.got !== '');
     await version(t, 'v1', old.port, path, { mode });
-    await Promise.all([half, endless, slow, body, never].map(({ ended }) => ended));
+    await Promise.all([half, endless, slow, body, never, tunnel].map(({ ended }) => ended));
     t.regex(slow.got, /v0 \/slow/);
+    if (mode === 'noServer') t.is(tunnel.got, 'raw');
     t.regex(never.got, mode === 'native' ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 503/);
     await exits(t, old);
   });
@@ -246,7 +248,7 @@ for (const mode of ['native', 'hook', 'noServer']) {
 
 inMode('verifyClient that never answers does not keep the old process', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path, { hook: true, faster: 50 });
+  const old = await version(t, 'v0', 0, path, { hook: true, faster: 100 });
   const never = raw(old.port, upgradeRequest({ line: 'GET /never HTTP/1.1' }));
   const ws = await open(old.port);
   await version(t, 'v1', old.port, path, { hook: true });
@@ -260,7 +262,7 @@ const inModeOfHttp2 = Number.parseInt(process.versions.node, 10) < 22 ? inMode.s
 
 inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process, and new ones reach the next', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path, { mode: 'native', h2: true, faster: 20 });
+  const old = await version(t, 'v0', 0, path, { mode: 'native', h2: true, faster: 100 });
   const begin = () => {
     const session = connect(`http://127.0.0.1:${old.port}`);
     session.on('error', () => {});

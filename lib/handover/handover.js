@@ -335,6 +335,7 @@ class Handover {
 
   /** A process has connected. Those that say nothing delay no other one. @param {net.Socket} socket */
   greet(socket) {
+    if (this.isOver) return void socket.destroy();
     if (this.guests.size === MOST_GUESTS) {
       const silent = [...this.guests].find(({ hasMet }) => !hasMet);
       // It tries again, as when the others have been served.

@@ -38,12 +38,12 @@ class Remains {
     const { server } = this;
     for (const ws of connectionsBy(server)) ws.close(SERVICE_RESTART);
     later(DECIDING, () => this.endUndecided());
+    later(LONGEST, () => {
+      for (const socket of [...this.rest(), ...this.upgrades().map(({ _socket }) => _socket)]) socket.destroy();
+    });
     /** @type {any} */
     const { http } = server.options;
     if (!http) return;
-    later(LONGEST, () => {
-      for (const socket of this.rest()) socket.destroy();
-    });
     if (isHttp2(http)) {
       // New streams go to the next process, over another connection.
       for (const socket of this.sockets) /** @type {any} */ (socket)[kSession]?.close();
@@ -58,10 +58,7 @@ class Remains {
   }
 
   endUndecided() {
-    for (const { _profile: { shared }, _socket: socket } of connections()) {
-      const upgrade = socket?.[kUpgrade];
-      if ((shared.via ?? shared.owner) === this.server && upgrade?.answered === false) upgrade.respond(unavailable());
-    }
+    for (const upgrade of this.upgrades()) if (!upgrade.answered && upgrade._accepted === 0) upgrade.respond(unavailable());
     for (const socket of this.rest()) {
       const { _httpMessage: response, bytesWritten, parser, [kSession]: session } = socket;
       // An upgrade has no parser any more.
@@ -70,7 +67,15 @@ class Remains {
     }
   }
 
-  /** Those that no WebSocket has taken over. @returns {any[]} */
+  /** Requests that a reactor has read. @returns {any[]} */
+  upgrades() {
+    return connections().filter((one) => {
+      const { owner, via } = one._profile.shared;
+      return (via ?? owner) === this.server && one._socket?.[kUpgrade] === one;
+    });
+  }
+
+  /** Connections that no WebSocket has taken over. @returns {any[]} */
   rest() {
     return [...this.sockets].filter((socket) => socket[kWebSocket] === undefined);
   }
