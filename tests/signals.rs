@@ -112,8 +112,10 @@ fn o06_a_storm_of_signals_in_the_reactors_thread_changes_nothing() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
+                // musl has another type for it than std.
+                let number = thread.as_pthread_t() as libc::pthread_t;
                 // SAFETY: the thread has not been joined.
-                assert_eq!(unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1) }, 0);
+                assert_eq!(unsafe { libc::pthread_kill(number, libc::SIGUSR1) }, 0);
                 // As often as possible while the thread still gets work done.
                 std::thread::sleep(Duration::from_micros(20));
             }
