@@ -56,6 +56,7 @@ const SPECS = [
   'deflate/deflate',
   'deflate/deflate-client',
   'limits/drain',
+  'limits/rates',
   'listen/ports',
   'metrics/metrics',
   'protocol/protocol',

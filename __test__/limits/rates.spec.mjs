@@ -117,7 +117,9 @@ everyWay(test, 'compressed messages are limited alike', async (t, start) => {
 // Bytes that are read when they may no longer be held back would come all at once, as the very
 // flood that the limit prevents.
 for (const end of ['the client ends its side', 'the client resets', 'close()', 'terminate()']) {
-  everyWay(test, `${end}: what is held back comes at its rate, and for closeTimeout at most`, async (t, start) => {
+  // Wine reports no end while bytes before it are not read.
+  const tested = end === 'the client ends its side' && 'WINEPREFIX' in process.env ? test.skip : test;
+  everyWay(tested, `${end}: what is held back comes at its rate, and for closeTimeout at most`, async (t, start) => {
     const server = await start(t, { messagesPerSecond: 10, closeTimeout: 400 });
     const { raw, ws } = await connectRaw(t, server);
     const [first, closed] = [once(ws, 'message'), once(ws, 'close')];
