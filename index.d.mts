@@ -52,6 +52,7 @@ export import PublishSettings = WebSocket.PublishSettings;
 export import RawData = WebSocket.RawData;
 export import ReactorMetrics = WebSocket.ReactorMetrics;
 export import Receipt = WebSocket.Receipt;
+export import ReplayedRequest = WebSocket.ReplayedRequest;
 export import SecureContext = WebSocket.SecureContext;
 export import SecureContextOptions = WebSocket.SecureContextOptions;
 export import SendCallback = WebSocket.SendCallback;

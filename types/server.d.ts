@@ -258,6 +258,12 @@ export type PortOptions = Pick<
   | 'unfinishedBudget'
 >;
 
+/** The request of an event 'upgrade', which comes again in the process that takes a connection over: see option `handover`. Not in ws. */
+export interface ReplayedRequest extends IncomingMessage {
+  /** Whether the connection comes from the process before, which has accepted it. */
+  readonly resumed?: boolean;
+}
+
 /** A port for an HTTP server: the result of `listen()`. */
 export interface Listener extends EventEmitter {
   /** As of `WebSocketServer`. */

@@ -364,6 +364,7 @@ export namespace WebSocket {
   export import RawData = events.RawData;
   export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;
+  export import ReplayedRequest = server.ReplayedRequest;
   export import SecureContext = tls.SecureContext;
   export import SecureContextOptions = tls.SecureContextOptions;
   export import SendCallback = sending.SendCallback;

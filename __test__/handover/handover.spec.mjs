@@ -163,6 +163,22 @@ for (const mode of ['native', 'hook', 'noServer']) {
   });
 }
 
+for (const [paths, has] of [[['/a', '/b'], ['a', 'b']], [[null, null], ['', '']]]) {
+  inMode(`on the port of an HTTP server, WebSocketServers with paths ${paths}: none gets the history of another one`, async (t) => {
+    const path = place(t);
+    const options = { mode: 'noServer', history: 10, paths };
+    const old = await version(t, 'v0', 0, path, options);
+    const clients = [await open(old.port, '/a'), await open(old.port, '/b')];
+    t.deepEqual([await ask(clients[0], 'a'), await ask(clients[1], 'b')], ['a', 'b']);
+    await version(t, 'v1', old.port, path, options);
+    await exits(t, old);
+    for (const [index, ws] of clients.entries()) {
+      t.is(await ask(ws, 'history'), `has ${has[index]}`);
+      t.is(await ask(ws, 'still a member'), 'still a member');
+    }
+  });
+}
+
 for (const mode of ['native', 'hook', 'noServer']) {
   inMode(`on the port of an HTTP server, ${mode}: connections that have moved count`, async (t) => {
     const path = place(t);
@@ -691,7 +707,6 @@ inMode('options that cannot work name themselves', (t) => {
     [{ handover: path, tls: { cert: '', key: '' } }, /options\.handover cannot be used with options\.tls/],
     [{ handover: path, reactors: 0 }, /options\.handover needs a reactor with a thread of its own/],
     [{ handover: path, reactors: 'auto' }, /options\.handover needs a reactor with a thread of its own/],
-    [{ handover: path, adapter: { start() {}, publish() {}, subscribe() {}, unsubscribe() {}, close() {} } }, /options\.handover cannot be used with options\.adapter/],
     [{ handover: path, port: undefined, noServer: true }, /options\.handover belongs to a port of the reactors: listen\(server, \{ port, handover \}\)/],
     [{ handover: path, port: undefined, server: createServer() }, /options\.handover belongs to a port of the reactors/],
     [{ handover: path, port: '/tmp/other.sock' }, /options\.handover needs a TCP port/],

@@ -38,9 +38,14 @@ function pack(value) {
   return bytes;
 }
 
+/** Whether it waits for something that cannot move, such as the history of a broker. @param {WebSocket} ws */
+function waits({ _bits: bits, _extra: extra }) {
+  return (bits & SENDS_WAIT) !== 0 || Boolean(extra?.isBusy || /** @type {any} */ (extra?.topics)?.pendingHistories?.size);
+}
+
 /** Sends the reactor what goes with the connection, or says that it cannot go. @param {WebSocket} ws */
 function attach(ws) {
-  if ((ws._bits & SENDS_WAIT) !== 0 || ws._extra?.isBusy) return void outbox.pushEmpty(ws._slot, ws._generation, OUT_ATTACH | OUT_FLAG_ON);
+  if (waits(ws)) return void outbox.pushEmpty(ws._slot, ws._generation, OUT_ATTACH | OUT_FLAG_ON);
   const extra = ws._extra;
   const isPaused = (ws._bits & PAUSED) !== 0;
   const memberships = exportMemberships(ws);
@@ -94,4 +99,4 @@ function detach(ws, bytes, start) {
   ws._bits |= BUFFERING;
 }
 
-module.exports = { attach, detach, pack, release, unpack: deserialize };
+module.exports = { attach, detach, pack, release, unpack: deserialize, waits };

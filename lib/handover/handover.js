@@ -15,9 +15,9 @@ const { addon } = require('../reactor/addon');
 const { releaseReplies } = require('../reactor/defer-replies');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
-const { attach, release } = require('./attachment');
+const { attach, release, waits } = require('./attachment');
 const { Remains } = require('./remains');
-const { exportTopics, importTopics } = require('./topics');
+const { exportServer, importServer } = require('./topics');
 const { checkPath, listenNear } = require('./place');
 
 /** @import { HandoverReport } from '../native/binding' */
@@ -84,8 +84,10 @@ class Handover {
     /** The inode of the socket at the path. */
     this.file = 0;
     this.remains = new Remains(server);
-    /** Of the WebSocketServers of the process before, by their paths. @type {Array<{ path: string, topics: import('./topics').Moved[] }>} */
+    /** Of the WebSocketServers of the process before. @type {import('./topics').MovedServer[]} */
     this.topics = [];
+    /** Nodes for which messages wait while connections move. @type {import('../nodes/node').ThisNode[]} */
+    this.holding = [];
     /** This server has given everything away. */
     this.isOver = false;
     /** Reactors that have yet to report. */
@@ -203,6 +205,7 @@ class Handover {
         return this.finishTaking();
       }
       this.isTaking = false;
+      for (const node of this.nodes()) node.arrive();
       if (!left || !this.retry()) this.fail(failed(`the process at ${this.path} gives no connections: ${reason}`));
     }
   }
@@ -221,6 +224,7 @@ class Handover {
   /** Nothing has moved, and nothing will. @param {Error} error */
   fail(error) {
     this.hasFailed = true;
+    for (const node of this.nodes()) node.rename();
     this.refused++;
     this.isTaking = false;
     this.stop();
@@ -253,9 +257,9 @@ class Handover {
     this.isTaking = true;
     this.left = state.reactors + 1;
     try {
-      for (const server of this.servers()) this.importInto(server);
+      const imported = Array.from(this.servers(), (server) => this.importInto(server));
       outbox.flush();
-      await this.prepare();
+      await Promise.all([this.prepare(), ...imported]);
       if (this.server._isRunning()) this.courier?.take(state.native, this.server._listenerId);
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
@@ -263,11 +267,18 @@ class Handover {
     }
   }
 
-  /** The server gets the topics that one with its path has had. @param {Server} server */
+  /** The server gets the topics that one with its path has had. Resolves when its node follows them. @param {Server} server */
   importInto(server) {
-    const { path } = server.options;
-    const index = this.topics.findIndex((one) => one.path === String(path ?? ''));
-    if (index !== -1) importTopics(server, this.topics.splice(index, 1)[0].topics);
+    const path = String(server.options.path ?? '');
+    const [moved, ...others] = this.topics.filter((one) => one.path === path);
+    if (moved === undefined) return;
+    this.topics = this.topics.filter((one) => one.path !== path);
+    // Which one is this?
+    if (others.length !== 0) return;
+    const imported = importServer(server, moved);
+    // It has waited for the program.
+    if (!this.isTaking) server._topics?.clusterNode?.arrive();
+    return imported;
   }
 
   /** The program has decided about a connection of the process before. */
@@ -290,10 +301,16 @@ class Handover {
     return new Set([...(isPort ? [] : [server]), ...takers, ...owners]);
   }
 
+  /** Of servers with an adapter. */
+  nodes() {
+    return Array.from(this.servers()).flatMap(({ _topics: topics }) => topics?.clusterNode ?? []);
+  }
+
   /** The thread has ended, and each reactor has reported its connections: the last of these calls counts. */
   finishTaking() {
     if (--this.left !== 0) return;
     this.isTaking = false;
+    for (const node of this.nodes()) node.arrive();
     this.note();
     log('handover: %d connections taken, %d bytes, in %d s; not read for %d s', this.taken, this.bytes, this.duration, this.pause);
     this.server._emit('listening');
@@ -404,14 +421,15 @@ class Handover {
       await Promise.race([this.tell(), heir.left]);
       await this.sendsLeave(heir, performance.now() + SETTLING);
       const topics = [];
-      for (const one of this.servers()) topics.push({ path: String(one.options.path ?? ''), topics: await exportTopics(one) });
+      this.holding = this.nodes();
+      for (const one of this.servers()) topics.push(await exportServer(one));
       if (!heir.hasLeft) {
         // A connection that has just opened can wait for the ends of others, and would stay.
         releaseReplies();
         for (const ws of connectionsBy(server)) attach(ws);
         outbox.flush();
         if (!server._accepts()) throw new Error('the server has closed');
-        heir.courier?.give(state.native, id, serialize(topics.filter(({ topics: { length } }) => length !== 0)), performance.now() - this.silentSince);
+        heir.courier?.give(state.native, id, serialize(topics), performance.now() - this.silentSince);
         heir.isGiven = true;
         return;
       }
@@ -447,7 +465,8 @@ class Handover {
 
   /** Blobs are being read, or requests of the protocol of topics are under way. @type {(heir: Guest, due: number) => Promise<void>} */
   async sendsLeave(heir, due) {
-    while (connectionsBy(this.server).some(({ _extra: extra }) => extra?.pendingSends?.length || extra?.isBusy) && performance.now() < due && !heir.hasLeft) {
+    const isBusy = () => connectionsBy(this.server).some(waits) || this.nodes().some(({ hasEchoes }) => hasEchoes);
+    while (isBusy() && performance.now() < due && !heir.hasLeft) {
       await new Promise((resolve) => {
         setTimeout(resolve, STEP);
       });
@@ -462,6 +481,7 @@ class Handover {
       this.finishTaking();
     } else if (accepts !== 0) {
       for (const ws of connectionsBy(this.server)) release(ws);
+      for (const node of this.holding) node.release();
     } else {
       this.gone--;
       this.leaveIfDone();
@@ -470,14 +490,15 @@ class Handover {
 
   /** The thread has ended, and the reactors have reported the end of each connection that has moved. */
   leaveIfDone() {
-    if (this.isGiven && this.gone === 0) this.leave();
+    if (this.isGiven && this.gone === 0) void this.leave();
   }
 
   /** Connections that could not move are closed, and the server ends with the last of them. */
-  leave() {
+  async leave() {
     this.isOver = true;
     this.stop();
     this.host?.close();
+    if (this.holding.length !== 0) await Promise.all(this.holding.map((node) => node.hand()));
     const { server } = this;
     for (const done of this.waiters.splice(0)) done(this.counts);
     for (const one of new Set([server, ...this.servers()])) one.close();
@@ -494,6 +515,8 @@ class Handover {
   close() {
     if (this.isOver) return;
     this.isOver = true;
+    // The process before goes on as these.
+    if (this.isTaking) for (const node of this.nodes()) node.rename();
     this.stop();
     for (const done of this.waiters.splice(0)) done(null);
     if (this.host === null) return;

@@ -7,9 +7,10 @@ const { BINARY, TEXT } = require('../connection/arguments');
 
 /** @import { Message } from '../topics/publish' */
 
-/** The first byte: of a published message, and of one about presence. Nodes ignore all others. */
+/** The first byte: of a published message, of one about presence, and of one that a process hands to the next. Nodes ignore all others. */
 const PUBLISHED = 1;
 const PRESENCE = 2;
+const PASSED_ON = 3;
 
 // The second byte.
 const IS_TEXT = 1;
@@ -71,4 +72,16 @@ function decode(bytes) {
   return { node: bytes.readUIntBE(NODE_AT, NODE_BYTES), number: bytes.readUIntBE(NUMBER_AT, NODE_BYTES), key, message };
 }
 
-module.exports = { NODE_BYTES, PRESENCE, decode, encode };
+/** A message that came to the process before; `name` null: there are no more, and `detail` says whether these are all. @type {(name: string | null, detail: unknown, bytes: Uint8Array) => Buffer} */
+function encodeHanded(name, detail, bytes) {
+  return Buffer.concat([Buffer.from([PASSED_ON]), Buffer.from(`${JSON.stringify([name, detail])}\n`), bytes]);
+}
+
+/** @type {(buffer: Buffer) => [name: string | null, detail: any, bytes: Buffer]} */
+function decodeHanded(buffer) {
+  const end = buffer.indexOf('\n');
+  const [name, detail] = JSON.parse(buffer.toString('utf8', 1, end));
+  return [name, detail, buffer.subarray(end + 1)];
+}
+
+module.exports = { PASSED_ON, NODE_BYTES, PRESENCE, decode, decodeHanded, encode, encodeHanded };

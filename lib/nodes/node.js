@@ -8,7 +8,8 @@ const { randomBytes } = require('node:crypto');
 const { Backoff } = require('../base/backoff');
 const { warn } = require('../base/log');
 const { BINARY } = require('../connection/arguments');
-const { NODE_BYTES, PRESENCE, decode, encode } = require('./envelope');
+const { PRESENCE_CHANNEL } = require('../topics/arguments');
+const { PASSED_ON, NODE_BYTES, PRESENCE, decode, decodeHanded, encode, encodeHanded } = require('./envelope');
 const { SubscriptionSync, attempt } = require('./subscription-sync');
 const { Semaphore } = require('./semaphore');
 const { Outbound, errorOf } = require('./outbound');
@@ -45,6 +46,17 @@ const TIMEOUT = 10_000;
 /** Other nodes of which a topic remembers the last message. */
 const MAX_NODES = 1024;
 
+/** Bytes of messages that wait while connections move. */
+const MAX_HELD = 64 * 2 ** 20;
+
+/** Milliseconds in which a message comes that the broker had before the next process followed its topic, and for what is handed on. */
+const ON_ITS_WAY = 100;
+const HANDING = 5000;
+const TURNS = 4;
+
+/** Between the numbers of two processes that are the same node. */
+const LEAP = 2 ** 20;
+
 class ClusterNode {
   /**
    * @param {Topics} topics Of the server
@@ -55,10 +67,20 @@ class ClusterNode {
     this.receive = receive;
     this.topics = topics;
     this.adapter = adapter;
-    const id = randomBytes(NODE_BYTES);
-    this.id = id.toString('hex');
-    this.number = id.readUIntBE(0, NODE_BYTES);
+    this.id = '';
+    this.number = 0;
     this.last = 0;
+    this.rename();
+    /** While connections move: messages that wait. @type {Array<[name: string, bytes: Buffer, position: Position | null | undefined]> | null} */
+    this.held = null;
+    this.heldBytes = 0;
+    /** Those that came to the process before. @type {NonNullable<ClusterNode['held']>} */
+    this.handed = [];
+    /** Whether all of them were kept. */
+    this.isWhole = true;
+    /** What is missing until they are delivered: the end of those, and the connections. */
+    this.awaited = 0;
+    this.handing = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.isClosed = false;
     /** @type {AdapterState} */
     this.state = 'starting';
@@ -119,6 +141,105 @@ class ClusterNode {
         this.failed(error);
       }
     };
+  }
+
+  /** Another node from now on: the next process goes on as this one, or the process before does. */
+  rename() {
+    this.become({ id: randomBytes(NODE_BYTES).toString('hex'), last: 0 });
+    this.topics.presence?.abandon();
+  }
+
+  /** @param {{ id: string, last: number }} node */
+  become({ id, last }) {
+    this.id = id;
+    this.number = Number.parseInt(id, 16);
+    this.last = last + LEAP;
+  }
+
+  /** Messages wait from now on. */
+  hold() {
+    this.held ??= [];
+    for (const { shared } of this.topics.all.values()) shared?.halt();
+  }
+
+  /** @type {(name: string, bytes: Buffer, position?: Position | null) => void} */
+  keep(name, bytes, position) {
+    this.heldBytes += bytes.length;
+    if (this.heldBytes > MAX_HELD) this.isWhole = false;
+    else this.held?.push([name, bytes, position]);
+  }
+
+  /** In the process that has given its connections away. Resolves when the next one can have what came meanwhile. */
+  async hand() {
+    const { adapter, id } = this;
+    const channel = handedChannel(id);
+    this.rename();
+    await new Promise((resolve) => setTimeout(resolve, ON_ITS_WAY));
+    // The time can be over because this process was busy, with messages that have not been read.
+    for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+    /** @type {Promise<unknown>[]} */
+    const results = [];
+    const send = (/** @type {Buffer} */ bytes) => results.push(attempt(() => adapter.publish(channel, bytes, {})));
+    for (const [name, bytes, position] of this.held ?? []) send(encodeHanded(name, position ?? null, bytes));
+    send(encodeHanded(null, this.isWhole, Buffer.alloc(0)));
+    await Promise.race([Promise.allSettled(results), new Promise((resolve) => setTimeout(resolve, HANDING).unref())]);
+  }
+
+  /** In the process that is about to have the connections of a node. Resolves when it has subscribed. @type {(node: { id: string, last: number }, names: string[]) => Promise<void>} */
+  async succeed(node, names) {
+    this.become(node);
+    this.awaited = 2;
+    const { subscriptionSync: sync } = this;
+    const all = [...names, handedChannel(node.id)];
+    for (const name of all) sync.subscribe(name);
+    const active = all.map((name) => new Promise((resolve) => sync.whenActive(name, () => resolve(undefined))));
+    const late = new Promise((_, reject) => {
+      this.handing = setTimeout(() => reject(new Error('the broker of options.adapter does not answer')), TIMEOUT);
+    });
+    await Promise.race([Promise.all(active), late]);
+    clearTimeout(this.handing);
+  }
+
+  /** The connections have come, or nothing will. */
+  arrive() {
+    if (this.held === null) return;
+    this.handing = setTimeout(() => this.release(), HANDING);
+    this.releaseIfDone();
+  }
+
+  /** From the process before. @param {Buffer} buffer */
+  onHanded(buffer) {
+    if (this.held === null || this.awaited === 0) return;
+    const [name, detail, bytes] = decodeHanded(buffer);
+    if (name !== null) return void this.handed.push([name, bytes, detail]);
+    this.isWhole &&= detail;
+    this.releaseIfDone();
+  }
+
+  releaseIfDone() {
+    if (--this.awaited === 0) this.release();
+  }
+
+  /** Messages do not wait any more. */
+  release() {
+    const { handed, held, isWhole } = this;
+    if (held === null) return;
+    clearTimeout(this.handing);
+    this.subscriptionSync.unsubscribe(handedChannel(this.id));
+    Object.assign(this, { awaited: 0, handed: [], held: null, heldBytes: 0, isWhole: true });
+    const deliver = this.guarded(this.deliver.bind(this));
+    for (const [name, bytes, position] of [...handed, ...held]) {
+      // Both processes can have had it.
+      if (!position || !this.topics.all.get(name)?.has(position)) deliver(name, bytes, position);
+    }
+    for (const { name, shared } of this.topics.all.values()) if (this.subscriptionSync.isActive(name)) shared?.goOn();
+    for (const { peers } of this.topics.presence?.rooms.values() ?? []) peers?.sendChanges();
+    if (!isWhole) this.lost();
+  }
+
+  /** Whether messages of this node, which are not for all, have yet to come back. */
+  get hasEchoes() {
+    return [...this.topics.all.values()].some(({ shared }) => shared !== null && shared.sent.size !== 0);
   }
 
   get isConnected() {
@@ -193,9 +314,11 @@ class ClusterNode {
   /** A message of some node. @type {(name: string, bytes: Uint8Array, position?: Position | null) => void} */
   deliver(name, bytes, position) {
     if (this.isClosed) return;
+    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (buffer[0] === PASSED_ON) return this.onHanded(buffer);
+    if (this.held !== null) return this.keep(name, buffer, position);
     this.counts.received++;
     this.counts.bytesReceived += bytes.length;
-    const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (buffer[0] === PRESENCE) return this.topics.presence?.receive(name, buffer);
     const topic = this.topics.all.get(name);
     if (topic === undefined) return;
@@ -231,6 +354,7 @@ class ClusterNode {
   /** Messages of a topic, or of all, might be missing. @param {string} [name] */
   lost(name) {
     if (this.isClosed) return;
+    if (this.held !== null) return void (this.isWhole = false);
     this.topics.presence?.resync(name);
     const topics = name === undefined ? [...this.topics.all.values()] : [this.topics.all.get(name)];
     for (const topic of topics) {
@@ -326,12 +450,18 @@ class ClusterNode {
     this.state = 'closed';
     clearInterval(this.checking);
     clearTimeout(this.retrying);
+    clearTimeout(this.handing);
     this.subscriptionSync.close();
     this.outbound.close();
     for (const { shared } of this.topics.all.values()) shared?.deactivate();
     // A start that is under way would go on until there is a broker.
     attempt(() => this.adapter.close()).catch(() => {});
   }
+}
+
+/** Where a process hands messages to the next one. @param {string} id */
+function handedChannel(id) {
+  return `${PRESENCE_CHANNEL}\0\0${id}`;
 }
 
 /** Clients can repeat a message that the broker had already. @type {(topic: AnyTopic, node: number, number: number) => boolean} */

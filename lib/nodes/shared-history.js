@@ -63,6 +63,7 @@ class SharedHistory {
     /** Requests to the broker. */
     this.request = 0;
     this.isToCompare = false;
+    this.isHalted = false;
     /** Whether a message arrived since the last check. */
     this.hasReceived = false;
     this.requestedAt = -Infinity;
@@ -177,6 +178,7 @@ class SharedHistory {
 
   /** Messages of the topic come from now on, or some might be missing. */
   read() {
+    if (this.clusterNode.held !== null) return void (this.isHalted = true);
     clearTimeout(this.timer);
     this.timer = undefined;
     this.state = READING;
@@ -194,6 +196,7 @@ class SharedHistory {
 
   /** Reads the history only if the broker's position differs. Delivery continues meanwhile; the next message reveals a missing one. */
   compare() {
+    if (this.clusterNode.held !== null) return void (this.isHalted = true);
     if (this.isToCompare) return;
     this.isToCompare = true;
     const { reading, topic } = this;
@@ -210,6 +213,25 @@ class SharedHistory {
       this.admit(request);
     };
     this.clusterNode.readings.run(compare, false).catch((error) => this.retry(reading, error, () => this.compare()));
+  }
+
+  /** Nothing is read while connections move. */
+  halt() {
+    this.isHalted = this.state === READING || this.isToCompare;
+    this.isToCompare = false;
+    this.reading++;
+  }
+
+  /** What was to be read. */
+  goOn() {
+    if (this.isHalted || this.isInactive) this.lost();
+    this.isHalted = false;
+  }
+
+  /** Its messages have come from the process before. */
+  adopt() {
+    this.state = LIVE;
+    this.overlap = this.topic.offset;
   }
 
   /** Messages might be missing. */

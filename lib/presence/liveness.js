@@ -8,7 +8,9 @@ const { Room } = require('./room');
 const { topicsOf } = require('../topics/registry');
 
 /** @import { Server } from '../connection/state' */
-/** @import { OneRoom } from './room' */
+/** @import { MovedRoom, OneRoom } from './room' */
+
+/** @typedef {{ lastVersion: number, rooms: MovedRoom[] }} MovedPresence */
 
 /** Milliseconds between checks of other nodes; every second time this node announces itself. */
 const HEARTBEAT = 5000;
@@ -144,6 +146,27 @@ class Presences {
   /** The broker can be reached again. */
   connected() {
     for (const { peers } of this.rooms.values()) if (peers?.isStale) peers.resync();
+  }
+
+  /** For the next process. @returns {MovedPresence} */
+  export() {
+    const rooms = Array.from(this.rooms.values(), (room) => room.export());
+    return { lastVersion: Math.max(this.lastVersion, ...rooms.map(({ version }) => version)), rooms };
+  }
+
+  /** @param {MovedPresence} moved */
+  import({ lastVersion, rooms }) {
+    this.lastVersion = lastVersion;
+    for (const moved of rooms) this.room(moved.name).import(moved);
+  }
+
+  /** Another process has its entries: other nodes hear nothing more about them from this one. */
+  abandon() {
+    clearInterval(this.heartbeatTimer);
+    for (const room of this.rooms.values()) {
+      room.peers?.end();
+      room.peers = null;
+    }
   }
 
   end() {

@@ -168,6 +168,29 @@ class Room {
     return this.watcherTopic !== null && subscriptionsOf(ws).part(this.watcherTopic);
   }
 
+  /** For the next process. */
+  export() {
+    const { last, name, own, peers, roster } = this;
+    return { name, last, own, leaving: roster.exportLeaving(), version: peers?.version ?? 0, nodes: peers?.export() ?? [] };
+  }
+
+  /** @param {MovedRoom} moved */
+  import({ last, leaving, nodes, own, version }) {
+    this.last = last;
+    for (const [number, { key, meta }] of own) {
+      this.own.set(number, { key, meta });
+      this.put(key, `${number}`, meta);
+    }
+    this.peers?.import(version, nodes);
+    this.roster.importLeaving(leaving);
+    if (leaving.length !== 0) this.expireLater(0);
+  }
+
+  /** Entries for which no connection has come end as if theirs had been lost. @type {(numbers: Iterable<number>, present: Set<number | undefined>) => void} */
+  partOthers(numbers, present) {
+    for (const number of numbers) if (!present.has(number)) this.part(number, true);
+  }
+
   end() {
     this.peers?.end();
     clearTimeout(this.announceTimer);
@@ -176,5 +199,6 @@ class Room {
 }
 
 /** @typedef {Room} OneRoom */
+/** @typedef {ReturnType<Room['export']>} MovedRoom */
 
 module.exports = { Room };

@@ -51,6 +51,22 @@ class Roster {
     return null;
   }
 
+  /** Keys in their grace time, and the milliseconds that are left. */
+  exportLeaving() {
+    const now = performance.now();
+    return Array.from(this.leaving, ([key, at]) => ({ key, last: this.metasOf(key) ?? [], left: at - now }));
+  }
+
+  /** @param {ReturnType<Roster['exportLeaving']>} leaving */
+  importLeaving(leaving) {
+    for (const { key, last, left } of leaving) {
+      if (this.keys.has(key)) continue;
+      this.keys.set(key, { entries: new Map(), last });
+      this.leaving.set(key, performance.now() + left);
+      this.changed.add(key);
+    }
+  }
+
   /** @param {string} key */
   forget(key) {
     this.leaving.delete(key);

@@ -71,11 +71,13 @@ class Peers {
 
   /** Schedules this tick's announcement. Call it before a change is queued. */
   scheduleChanges() {
-    if (this.joins.length + this.left.length + this.cut.length === 0) process.nextTick(() => this.sendChanges());
+    if (!this.hasChanges) process.nextTick(() => this.sendChanges());
   }
 
   sendChanges() {
     const { cut, joins, left } = this;
+    // While connections move, it is not known in which process they are.
+    if (this.clusterNode.held !== null || !this.hasChanges) return;
     [this.joins, this.left, this.cut] = [[], [], []];
     // An entry can join, leave and join again in one tick.
     const [first = [], ...others] = partsOf(joins.filter(([number]) => this.room.own.has(number)));
@@ -103,7 +105,11 @@ class Peers {
 
   /** Whether announcements are pending. */
   get isBusy() {
-    return this.isStale || this.retryTimer !== undefined || this.joins.length + this.left.length + this.cut.length !== 0;
+    return this.isStale || this.retryTimer !== undefined || this.hasChanges;
+  }
+
+  get hasChanges() {
+    return this.joins.length + this.left.length + this.cut.length !== 0;
   }
 
   /** Whether other nodes can have entries of this one. */
@@ -209,6 +215,24 @@ class Peers {
     this.nodes.delete(node);
     clearTimeout(peer.requestTimer);
     for (const number of [...peer.entries.keys()]) this.drop(node, peer, number, isCut);
+  }
+
+  /** What this node knows of others, for the next process. */
+  export() {
+    return Array.from(this.nodes, ([node, { entries, isKnown, version }]) => ({ node, entries, isKnown, version }));
+  }
+
+  /** @type {(version: number, nodes: ReturnType<Peers['export']>) => void} */
+  import(version, nodes) {
+    this.version = version;
+    // The process before, which this one has become.
+    this.removeNode(this.clusterNode.id, false);
+    for (const { entries, isKnown, node, version } of nodes) {
+      const peer = { version, entries: new Map(), isKnown, isBehind: false, requests: 0, requestTimer: undefined, partial: null };
+      this.nodes.set(node, peer);
+      this.room.all.seen.set(node, performance.now());
+      for (const [number, { key, meta }] of entries) this.put(node, peer, number, key, meta);
+    }
   }
 
   end() {

@@ -125,4 +125,4 @@ function* entriesOf(bytes, count) {
   }
 }
 
-module.exports = { history };
+module.exports = { collect, history };

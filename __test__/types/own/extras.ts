@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-import WebSocket, { BufferLike, CloseCause, SecureContext, SendOptions, TlsOptions, WebSocketServer, extension, subprotocol } from 'ws';
+import WebSocket, { BufferLike, CloseCause, ReplayedRequest, SecureContext, SendOptions, TlsOptions, WebSocketServer, extension, subprotocol } from 'ws';
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });
 new WebSocketServer({ port: 0, reusePort: true, keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: false });
@@ -10,6 +10,9 @@ wss.drain({ duration: 0 }).then(({ left }) => left.toFixed());
 for (const { client, address, bytesWaiting, seconds } of wss.slowest(3)) {
   if (seconds !== null && seconds > 60 && bytesWaiting > 1) client.close(1013, address ?? '');
 }
+createServer().on('upgrade', (request: ReplayedRequest, socket, head) => {
+  if (request.resumed === true) wss.handleUpgrade(request, socket, head, (ws) => ws.resumed);
+});
 const options: SendOptions = { binary: true };
 const data: BufferLike = new Uint8Array(1);
 wss.on('connection', (ws) => {

@@ -1,0 +1,93 @@
+// Connections of a server with an adapter move while another node publishes.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { startServer, test } from '../helpers/index.mjs';
+import { adapterTo } from '../helpers/brokers.mjs';
+import { NatsServer, hasNats } from '../helpers/nats.mjs';
+import { RedisServer, hasRedis } from '../helpers/redis.mjs';
+import { inMode, open, place, until, version } from '../helpers/versions.mjs';
+
+const BROKERS = {
+  redis: { start: async (t) => (await RedisServer.start(t)).path, has: hasRedis },
+  nats: { start: async (t) => (await NatsServer.start(t)).address, has: hasNats },
+  cluster: { start: async () => randomBytes(6).toString('hex'), has: true },
+};
+
+/** A node of this process. */
+async function node(t, broker, history) {
+  const topicOptions = history === 0 ? undefined : () => ({ history });
+  const [adapter, leave] = await adapterTo(broker);
+  const server = await startServer(t, { adapter, topicOptions, presenceGrace: 0 });
+  t.teardown(leave);
+  while (server.metrics().adapter.state !== 'connected') await once(server, 'adapter');
+  return server;
+}
+
+/** What a client hears, without the list for watchers. */
+function heardBy(ws) {
+  const texts = [];
+  ws.on('message', (data) => texts.push(String(data)));
+  return texts;
+}
+
+for (const [kind, { has, start }] of Object.entries(BROKERS)) {
+  // The history is shorter than what is published meanwhile.
+  for (const history of kind === 'redis' ? [0, 20] : [0]) {
+    (has && inMode !== test.skip ? inMode.serial : test.skip)(`${kind}, histories of ${history}: nothing is lost, repeated or out of order, and entries stay`, async (t) => {
+      const path = place(t);
+      const broker = { kind, place: await start(t) };
+      const options = { broker, history, presenceGrace: 0 };
+      let current = await version(t, 'v0', 0, path, options);
+      const { port } = current;
+      const other = await node(t, broker, history);
+      const changes = [];
+      other.on('presence', (name, change) => changes.push(change));
+      other.presence('/topic');
+      const clients = [await open(port, '/topic'), await open(port, '/topic'), await open(port, '/topic/2')];
+      const heard = clients.map(heardBy);
+      clients[0].send(JSON.stringify({ enter: 'me' }));
+      await until(() => other.presence('/topic').count === 1);
+      for (let round = 0; round < 20 && heard.some(({ length }) => length === 0); round++) {
+        for (const topic of ['/topic', '/topic/2']) other.publish(topic, 'begin');
+        await sleep(100);
+      }
+      const joined = changes.length;
+      let [isOver, count] = [false, 0];
+      const publishing = (async () => {
+        while (!isOver) {
+          for (let n = Math.random() * 4; n > 0; n--) {
+            count++;
+            for (const topic of ['/topic', '/topic/2']) other.publish(topic, `other ${count}`);
+          }
+          await sleep(Math.random() * 10);
+        }
+      })();
+      // Nothing moves: the old process goes on as the node that it was.
+      const refused = await version(t, 'other', port, path, { ...options, host: '127.0.0.2' });
+      t.regex(refused.first, /^error WS_ERR_HANDOVER/);
+      refused.process.kill();
+      clients[1].send(JSON.stringify({ publish: 'own v0' }));
+      for (const name of ['v1', 'v2', 'v3']) {
+        const next = await version(t, name, port, path, options);
+        t.is((await current.ended()).code, 0);
+        current = next;
+        clients[1].send(JSON.stringify({ publish: `own ${name}` }));
+        await until(() => heard.slice(0, 2).every((texts) => texts.includes(`own ${name}`)));
+      }
+      isOver = true;
+      await publishing;
+      await until(() => heard.every((texts) => texts.includes(`other ${count}`)));
+      for (const [index, texts] of heard.entries()) {
+        const numbers = texts.filter((text) => text.startsWith('other')).map((text) => Number(text.slice(6)));
+        t.deepEqual(numbers, Array.from({ length: count }, (_, n) => n + 1));
+        t.deepEqual(texts.filter((text) => text.startsWith('own')), index === 2 ? [] : ['own v0', 'own v1', 'own v2', 'own v3']);
+      }
+      t.deepEqual(changes.slice(joined), [], 'no watcher of another node has noticed');
+      clients[0].terminate();
+      await until(() => other.presence('/topic').count === 0);
+      for (const ws of clients) ws.terminate();
+    });
+  }
+}
