@@ -120,7 +120,6 @@ fn a_new_process_that_says_something_else_gets_nothing() {
         let whole = message(right, body.len() as u32, &body);
         let mut wrong: Vec<Vec<u8>> = (0..whole.len()).map(|len| whole[..len].to_vec()).collect();
         wrong.extend((0..=9).chain([255]).filter(|&kind| kind != right).map(|kind| message(kind, 0, &[])));
-        wrong.extend([SHORT + 1, MOST_BYTES, u32::MAX as usize].map(|len| message(right, len as u32, &body)));
         // A body that never comes.
         wrong.push(message(right, 7, b"abc"));
         if right == HELLO {
@@ -130,6 +129,13 @@ fn a_new_process_that_says_something_else_gets_nothing() {
         for bytes in wrong {
             let outcome = give_to(&old, |peer| up_to(peer, at).and_then(|()| peer.write(&bytes)));
             assert!(outcome.failure.is_some(), "{bytes:?}");
+            assert_eq!(outcome.moved, 0);
+        }
+        // Its length is refused, and not read.
+        for len in [SHORT + 1, MOST_BYTES, u32::MAX as usize] {
+            let bytes = message(right, len as u32, &body);
+            let outcome = give_to(&old, |peer| up_to(peer, at).and_then(|()| peer.write(&bytes)));
+            assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::InvalidData, "{len}");
             assert_eq!(outcome.moved, 0);
         }
         assert_serves(&old, &mut clients);
@@ -234,44 +240,59 @@ fn offer(peer: &mut Peer, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result
 
 #[test]
 fn an_old_process_that_says_something_else_gives_nothing() {
-    type Act<'a> = (&'a str, &'a (dyn Fn(&mut Peer) -> io::Result<()> + Sync));
+    type Act<'a> = (&'a str, &'a (dyn Fn(&mut Peer) -> io::Result<()> + Sync), &'a str);
     let new = server();
     let (body, socket, mut client) = batch();
     let socket = [socket.as_fd()];
     let doubled = [socket[0]; 2];
     let twice = [&body[..], &body[..]].concat();
     let huge = [&u64::MAX.to_le_bytes()[..], &body[8..]].concat();
+    let other = hello().iter().map(|byte| byte ^ u8::from(*byte == b'w')).collect::<Vec<_>>();
+    let mut later = hello();
+    *later.iter_mut().nth_back(7).unwrap() += 1;
     let with =
         |body, sockets| move |peer: &mut Peer| greet(peer).and_then(|()| peer.send(BATCH, body, sockets));
-    let acts: [Act<'_>; 14] = [
-        ("HELLO with a body of another program", &|peer| peer.send(HELLO, b"what", &[])),
-        ("REFUSED", &|peer| peer.send(REFUSED, &hello(), &[])),
-        ("PORT without HELLO", &|peer| peer.send(PORT, b"", &socket)),
-        ("PORT without a descriptor", &|peer| {
-            peer.send(HELLO, &hello(), &[])?;
-            peer.send(PORT, b"state", &[])?;
-            peer.send(END, &[0; 8], &[])
-        }),
-        ("no descriptor", &with(&body, &[])),
-        ("too few descriptors", &with(&twice, &socket)),
-        ("too many descriptors", &with(&body, &doubled)),
-        ("an empty batch", &with(&[], &[])),
-        ("no connection", &with(&[7; 100], &socket)),
-        ("a length beyond all", &with(&huge, &socket)),
-        ("half a connection", &with(&body[..body.len() / 2], &socket)),
-        ("MINE for END", &|peer| with(&body, &socket)(peer).and_then(|()| peer.send(MINE, &[], &[]))),
-        ("END without a time", &|peer| {
-            with(&body, &socket)(peer).and_then(|()| peer.send(END, &[0; 7], &[]))
-        }),
-        ("no END", &with(&body, &socket)),
+    let acts: [Act<'_>; 15] = [
+        ("HELLO of another program", &|peer| peer.send(HELLO, &other, &[]), "no server of reactor-ws"),
+        ("HELLO of another version", &|peer| peer.send(HELLO, &later, &[]), "has version 2"),
+        ("REFUSED", &|peer| peer.send(REFUSED, &hello(), &[]), "refuses"),
+        ("PORT without HELLO", &|peer| peer.send(PORT, b"", &socket), "no server"),
+        (
+            "PORT without a descriptor",
+            &|peer| {
+                peer.send(HELLO, &hello(), &[])?;
+                peer.send(PORT, b"state", &[])?;
+                peer.send(END, &[0; 8], &[])
+            },
+            "no port",
+        ),
+        ("no descriptor", &with(&body, &[]), "missing"),
+        ("too few descriptors", &with(&twice, &socket), "missing"),
+        ("too many descriptors", &with(&body, &doubled), "malformed"),
+        ("an empty batch", &with(&[], &[]), "missing"),
+        ("no connection", &with(&[7; 100], &socket), "malformed"),
+        ("a length beyond all", &with(&huge, &socket), "malformed"),
+        ("half a connection", &with(&body[..body.len() / 2], &socket), "malformed"),
+        (
+            "MINE for END",
+            &|peer| with(&body, &socket)(peer).and_then(|()| peer.send(MINE, &[], &[])),
+            "unexpected",
+        ),
+        (
+            "END without a time",
+            &|peer| with(&body, &socket)(peer).and_then(|()| peer.send(END, &[0; 7], &[])),
+            "malformed end",
+        ),
+        ("no END", &with(&body, &socket), ""),
     ];
-    for (name, act) in acts {
+    for (name, act, why) in acts {
         let outcome = take_from(&new, |peer| {
             act(peer)?;
             peer.stream.shutdown(Shutdown::Write)?;
             peer.stream.read_to_end(&mut Vec::new()).map(drop)
         });
-        assert!(outcome.failure.is_some(), "{name}");
+        let failure = outcome.failure.map(|failure| failure.to_string());
+        assert!(failure.as_ref().is_some_and(|failure| failure.contains(why)), "{name}: {failure:?}");
         assert_eq!(outcome.moved, 0, "{name}");
         assert_serves(&new, &mut []);
     }

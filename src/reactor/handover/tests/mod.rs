@@ -6,8 +6,9 @@ use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
 
-use super::parcel::Parcel;
-use super::{Packed, Packs};
+use super::parcel::{Opened, Parcel, Rest, State};
+use super::{Packed, Packs, Stays};
+use crate::bridge::rates::Rates;
 use crate::engine::MessageKind;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
@@ -231,6 +232,34 @@ fn queued_output_leaves_once() {
     }
 }
 
+/// A send between the pack and the move is lost, and so is its callback.
+#[test]
+fn what_is_sent_too_late_does_not_count_as_moved() {
+    let script = Script::on_open(|conn| {
+        conn.send(MessageKind::Binary, true, &[7; 4 << 20]);
+        conn.mark();
+    });
+    let mut old = Process::with(script, ListenerConfig::default());
+    let mut new = Process::new();
+    let mut client = Client::connect_narrow(old.address, 4096);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    let packed = old.pack().packed;
+    let id = packed[0].id;
+    new.take(packed);
+    old.reactor.step(id, |conn, _| {
+        conn.send(MessageKind::Text, true, b"late");
+        conn.mark();
+    });
+    old.reactor.on_moved(&[id]);
+    assert!(!old.reactor.handovers.knows(id.slot));
+    let sent = old
+        .seen
+        .try_iter()
+        .filter_map(|(_, seen)| if let Seen::Sent(count) = seen { Some(count) } else { None });
+    assert_eq!(sent.sum::<u32>(), 1);
+}
+
 #[test]
 fn a_paused_connection_is_paused_where_it_goes_on() {
     let mut old = Process::with(Script::on_open(|conn| conn.pause()), ListenerConfig::default());
@@ -308,4 +337,138 @@ fn silence_while_a_connection_moves_does_no_harm() {
     assert_eq!(old.reactor.connections(), 1);
     old.reactor.on_thaw(0, true);
     old.until(|reactor| reactor.connections() == 0);
+}
+
+/// The state of the only connection, which goes on here.
+fn state_of(process: &mut Process) -> Parcel {
+    let Packs { packed, stay, .. } = process.pack();
+    process.reactor.on_thaw(0, true);
+    assert_eq!(stay, Stays::default());
+    Parcel::decode(&packed[0].state).unwrap()
+}
+
+fn import(process: &mut Process, client: &Client, parcel: Parcel) {
+    let stream = Transport::from(client.0.try_clone().unwrap());
+    process.reactor.on_import(0, vec![(stream, parcel)]);
+}
+
+/// A connection that moved is as it was, also for the next move.
+#[test]
+fn all_state_of_a_connection_moves_again() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let listener = || ListenerConfig {
+        ping_interval: LONG,
+        rates: Some(Rates::new(1000, 1 << 20, false).into()),
+        ..ListenerConfig::default()
+    };
+    let mut old = Process::with(Script::default(), listener());
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    let mut moved = state_of(&mut old);
+    let State::Open(opened) = &mut moved.state else { panic!("it is open") };
+    let (silence, rates) = (Duration::from_secs(600), [Duration::from_secs(50), Duration::from_secs(40)]);
+    opened.rest = Rest {
+        attachment: b"mine".to_vec(),
+        paused: true,
+        pinged: true,
+        silence: Some(silence),
+        rates,
+        received: 1 << 33,
+        queued: frame(0x81, None, b"queued"),
+    };
+    (moved.client, moved.unread) = (Some("192.0.2.7:4711".parse().unwrap()), vec![0x81]);
+    let mut bytes = Vec::new();
+    moved.encode(&mut bytes);
+    let mut new = Process::with(Script::default(), listener());
+    import(&mut new, &client, Parcel::decode(&bytes).unwrap());
+    new.reactor.handovers.attach(0, b"mine", false);
+    let mut again = state_of(&mut new);
+    let State::Open(opened) = &mut again.state else { panic!("it is open") };
+    let is_left = |left: Duration, of: Duration| left <= of + LONG / 3600 && left > of / 2;
+    assert!(opened.rest.silence.is_some_and(|left| is_left(left, silence)), "{:?}", opened.rest.silence);
+    assert!(
+        opened.rest.rates.iter().zip(rates).all(|(&left, of)| is_left(left, of)),
+        "{:?}",
+        opened.rest.rates
+    );
+    (opened.rest.silence, opened.rest.rates) = (Some(silence), rates);
+    assert_eq!(again, moved);
+}
+
+#[test]
+fn all_state_of_a_connection_before_its_request_moves_again() {
+    let named = Some("192.0.2.7:4711".parse().unwrap());
+    for (client, proxied, unread) in [(named, false, "GET / HT"), (None, true, "PROXY TC"), (None, false, "")]
+    {
+        let mut new = Process::new();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = Client::connect(listener.local_addr().unwrap());
+        let parcel = || Parcel { client, unread: unread.into(), state: State::Opening { proxied } };
+        import(&mut new, &socket, parcel());
+        new.reactor.on_thaw(0, true);
+        new.turn();
+        let connection = new.reactor.connections.get_mut(0).unwrap();
+        assert!(new.reactor.timers.left(&connection.deadline).is_some(), "it has a time limit");
+        assert_eq!(state_of(&mut new), parcel());
+    }
+}
+
+#[test]
+fn a_message_that_is_half_sent_ends_after_the_move() {
+    let script = || {
+        Script::on_message(|conn, message| {
+            conn.send(MessageKind::Text, message.payload == b"end", message.payload)
+        })
+    };
+    let [mut old, mut new] = [(); 2].map(|()| Process::with(script(), ListenerConfig::default()));
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    client.write(&frame(0x82, Some([0; 4]), b"begin"));
+    let seen = &old.seen;
+    until(&mut old.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Binary(b"begin".to_vec())));
+    old.turn();
+    assert_eq!(old.hand_over(&mut new), 0);
+    client.write(&frame(0x82, Some([0; 4]), b"end"));
+    let seen = &new.seen;
+    until(&mut new.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Binary(b"end".to_vec())));
+    new.turn();
+    client.expect_text(client::SWITCHED);
+    client.expect("01 05 'begin' 80 03 'end'");
+}
+
+/// Clients wait for the process that has the port.
+#[test]
+fn a_frozen_listener_does_not_accept() {
+    let mut old = Process::new();
+    old.reactor.on_freeze(0);
+    let _client = Client::connect(old.address);
+    (0..5).for_each(|_| old.turn());
+    assert_eq!(old.reactor.connections(), 0);
+    old.reactor.on_thaw(0, true);
+    old.until(|reactor| reactor.connections() == 1);
+}
+
+/// Only that connection ends.
+#[test]
+fn a_connection_that_this_version_cannot_have_is_refused() {
+    let mut old = Process::new();
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    let strange: [fn(&mut Opened); 2] =
+        [|opened| opened.response = b"HTTP/1.1 200".to_vec(), |opened| opened.request.truncate(9)];
+    for make_strange in strange {
+        let mut parcel = state_of(&mut old);
+        let State::Open(opened) = &mut parcel.state else { panic!("it is open") };
+        make_strange(opened);
+        let mut new = Process::new();
+        let other = Client::connect(new.address);
+        new.until(|reactor| reactor.connections() == 1);
+        import(&mut new, &client, parcel);
+        new.reactor.on_thaw(0, true);
+        new.until(|reactor| reactor.connections() == 1);
+        assert_eq!(new.reactor.metrics.tally.refused, 1);
+        drop(other);
+    }
 }
