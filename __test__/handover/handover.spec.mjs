@@ -1,11 +1,11 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, get } from 'node:http';
 import { connect } from 'node:http2';
 import { createRequire } from 'node:module';
 import net from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { Child, WebSocketServer, ownOnPosix, upgradeRequest } from '../helpers/index.mjs';
 import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
@@ -134,7 +134,11 @@ for (const mode of ['native', 'hook', 'noServer']) {
     t.is(await ask(ws, 'hello'), 'v0 /?a=1 1 hello who=me one');
     for (let n = 1; n <= 3; n++) {
       const next = await version(t, `v${n}`, port, path, options);
-      t.regex(await exits(t, current), /"stayed":\{("[a-z]+":0,?)+\}/);
+      const stdout = await exits(t, current);
+      t.regex(stdout, /"stayed":\{("[a-z]+":0,?)+\}/);
+      const count = (event) => stdout.split('\n').filter((line) => line === event).length;
+      // The program closes a server of its own upgrades.
+      t.deepEqual([count('handover'), count('over')], mode === 'noServer' ? [1, 0] : [2, 2]);
       current = next;
       t.is(await (await fetch(`http://127.0.0.1:${port}/page`)).text(), `v${n} /page`);
       t.is(await ask(ws, 'again'), `v${n} /?a=1 ${n + 1} again who=me one`);
@@ -150,7 +154,7 @@ for (const mode of ['native', 'hook', 'noServer']) {
     const path = place(t);
     const options = { mode, history: 10 };
     const old = await version(t, 'v0', 0, path, options);
-    const ws = await open(old.port);
+    const ws = await open(old.port, mode === 'noServer' ? '/' : '/other');
     const heard = [];
     ws.on('message', (data) => heard.push(String(data)));
     ws.send('one');
@@ -160,6 +164,7 @@ for (const mode of ['native', 'hook', 'noServer']) {
     ws.send('two');
     await until(() => heard.length === 2);
     t.deepEqual(heard, ['one', 'two']);
+    t.is(await ask(ws, 'history'), 'has one,two');
   });
 }
 
@@ -208,18 +213,28 @@ inMode('on the port of an HTTP server: a request under way ends in the old proce
   });
   socket.write('POST /one HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n');
   await until(() => text.includes('100 Continue'));
+  const idle = net.connect(old.port, '127.0.0.1');
+  idle.write('GET /idle HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(idle, 'data');
   const agent = new Agent({ keepAlive: true });
   let isLast = false;
   const askAlways = async () => {
     while (!isLast) {
-      const [response] = await once(get({ host: '127.0.0.1', port: old.port, agent }), 'response');
-      isLast = String(await response.toArray()).startsWith('v1') || response.headers.connection === 'close';
+      const request = get({ host: '127.0.0.1', port: old.port, agent });
+      try {
+        const [response] = await once(request, 'response');
+        // If it has seemed idle, the next one is with the new process.
+        isLast = response.headers.connection === 'close' || String(Buffer.concat(await response.toArray())).startsWith('v1');
+        response.resume();
+      } catch (error) {
+        t.true(request.reusedSocket, error.message);
+      }
     }
   };
   const busy = askAlways();
   await version(t, 'v1', old.port, path, options);
   await busy;
-  t.regex(await old.line(1), /^closed/);
+  await until(() => /^closed/m.test(old.output));
   socket.write('ab');
   await until(() => text.includes('v0 /one'));
   socket.write('GET /two HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -455,8 +470,9 @@ inMode('a new process that leaves before MINE: the old one goes on with everythi
     t.is(await ask(await open(old.port), name), `v0 / 1 ${name}  `, 'the port is served');
   }
   const next = await version(t, 'v1', old.port, path);
-  const { code } = await old.ended();
+  const { code, stdout } = await old.ended();
   t.is(code, 0);
+  t.is(JSON.parse(/^closed (.*)$/m.exec(stdout)[1]).failed, Object.keys(STEPS).length);
   const codes = await Promise.all(talkers.map((talker) => talker.end()));
   t.deepEqual(new Set(codes), new Set([1000]));
   t.regex(next.first, /listening/);
@@ -595,6 +611,8 @@ inMode('handover() resolves with the counts, or fails', async (t) => {
   t.is(wss.metrics().connections.open, 1);
   clients[2]._socket.resume();
   await closed;
+  t.true(counts.bytes > 200 && counts.pause > 0 && counts.duration >= counts.pause);
+  t.deepEqual(await wss.handover(), counts);
   await next;
   for (const ws of clients.slice(0, 2)) t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
   const plain = new WebSocketServer({ noServer: true });
@@ -612,6 +630,127 @@ inMode('a connection whose first answer waits for the ends of others moves', asy
   await new Promise((resolve) => setTimeout(resolve, 50));
   await version(t, 'v1', old.port, path);
   t.is(await ask(await second, 'x'), 'v1 / 1 x  ');
+});
+
+inMode('handover() has no part in how long the process lives', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { signal: true });
+  await open(old.port);
+  old.process.kill('SIGUSR2');
+  await version(t, 'v1', old.port, path);
+  t.regex(await exits(t, old), /^moved 1$/m);
+});
+
+inMode('what a listener of handover sends arrives, Blobs too', async (t) => {
+  for (const last of ['text', 'blob']) {
+    const path = place(t);
+    const old = await version(t, 'v0', 0, path, { late: 100, last });
+    const ws = await open(old.port);
+    const answer = once(ws, 'message');
+    await version(t, 'v1', old.port, path);
+    t.is(String((await answer)[0]), 'last');
+    t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+    await exits(t, old);
+  }
+});
+
+inMode('a Blob that is read for long arrives in the old process', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { late: 1, last: 'slow' });
+  const ws = await open(old.port);
+  const answer = once(ws, 'message');
+  await version(t, 'v1', old.port, path);
+  t.is(String((await answer)[0]), 'last');
+  t.is(await ws.closes, 1012);
+  t.regex((await old.ended()).stdout, /"busy":1[,}]/);
+});
+
+inMode('messages that wait for resume() move, and arrive once', async (t) => {
+  const path = place(t);
+  // Messages after the pause come later, as they do from a later read.
+  const options = { allowSynchronousEvents: false };
+  const old = await version(t, 'v0', 0, path, options);
+  const ws = await open(old.port, '/hold');
+  const heard = [];
+  ws.on('message', (data) => heard.push(String(data)));
+  // More than JavaScript holds.
+  for (let n = 0; n < 3000; n++) ws.send(String(n));
+  await until(() => heard.length === 5);
+  await version(t, 'v1', old.port, path, options);
+  await exits(t, old);
+  await until(() => heard.length >= 3001);
+  t.is(heard.splice(5, 1)[0], 'v1 true', 'isPaused');
+  t.deepEqual(heard, Array.from({ length: 3000 }, (_, n) => `${n < 5 ? 'v0' : 'v1'} ${n}`));
+});
+
+inMode('bufferedAmount moves', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port, '/queue');
+  ws.send('');
+  ws._socket.pause();
+  await until(() => old.output.includes('queued true'));
+  const next = await version(t, 'v1', old.port, path);
+  await exits(t, old);
+  await until(() => next.output.includes('queued true'));
+  ws._socket.resume();
+  await until(() => next.output.includes('queued false'));
+  t.is(ws.readyState, 1);
+});
+
+inMode('a compressed connection without a message before its first move moves again', async (t) => {
+  const path = place(t);
+  const options = { perMessageDeflate: { threshold: 0 } };
+  let current = await version(t, 'v0', 0, path, options);
+  const ws = await open(current.port);
+  for (const name of ['v1', 'v2']) {
+    const next = await version(t, name, current.port, path, options);
+    await exits(t, current);
+    current = next;
+    t.regex(await ask(ws, 'a message that is compressed, compressed'), new RegExp(`^${name} / \\d a message`));
+    t.is(await ask(ws, 'extensions'), ws.extensions);
+  }
+});
+
+inMode('a request that verifyClient is deciding about stays', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { hook: true });
+  const answered = open(old.port, '/late').then((ws) => ws.closes, ({ message }) => message);
+  await until(() => old.output.includes('asked'));
+  await version(t, 'v1', old.port, path);
+  t.regex(String(await answered), /503/);
+  t.regex((await old.ended()).stdout, /"asked":1[,}]/);
+});
+
+inMode('a listener of handover that fails is told, and connections move', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { late: 1, last: 'error' });
+  const ws = await open(old.port);
+  await version(t, 'v1', old.port, path);
+  t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  t.regex((await old.ended()).stdout, /^warning .* a listener of 'handover' has failed: Error: not this one$/m);
+});
+
+inMode('a server that closes removes its own socket, and no other', async (t) => {
+  const path = place(t);
+  const files = () => readdirSync(dirname(path));
+  for (const isEarly of [true, false]) {
+    const wss = new WebSocketServer({ port: 0, handover: path });
+    await once(wss, 'listening');
+    if (!isEarly) await until(() => files().join() === 'h.sock');
+    wss.close();
+    await once(wss, 'close');
+    await until(() => files().length === 0);
+  }
+  const wss = new WebSocketServer({ port: 0, handover: path });
+  await until(() => files().join() === 'h.sock');
+  unlinkSync(path);
+  const other = net.createServer().listen(path);
+  await once(other, 'listening');
+  wss.close();
+  await once(wss, 'close');
+  t.deepEqual(files(), ['h.sock']);
+  other.close();
 });
 
 inMode('a listener of handover that never ends is not waited for', async (t) => {
@@ -691,6 +830,7 @@ inMode('a foreign program at the path gives nothing', async (t) => {
     const wss = new WebSocketServer({ port: 0, handover: path });
     const [error] = await once(wss, 'error');
     t.regex(error.message, /^options\.handover: the process at .* gives no connections: /);
+    t.is(wss.metrics().handover.failed, 1);
     foreign.close();
     wss.close();
   }

@@ -67,7 +67,10 @@ inMode('a new process that cannot be at the path takes nothing', async (t) => {
   const next = version(t, 'v1', old.port, path);
   await until(() => old.output.includes('handover'));
   renameSync(folder, `${folder}-moved`);
-  t.regex((await next).first, /^error ENOENT options\.handover: /);
+  const ended = await next;
+  t.regex(ended.first, /^error ENOENT options\.handover: /);
+  // It has left the port.
+  await ended.ended();
   renameSync(`${folder}-moved`, folder);
   t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
   t.deepEqual(readdirSync(folder), ['h.sock']);

@@ -8,8 +8,25 @@ import WebSocket from 'ws';
 
 import { Child, ownOnPosix, test } from './index.mjs';
 
+/** Tests of one file at the same time: each has some processes of its own, and time limits of the product hold for them. */
+const AT_ONCE = 6;
+const waiting = [];
+let running = 0;
+
 /** The reactor needs a thread of its own. */
-export const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? test.skip : ownOnPosix;
+export const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? test.skip : inTurn;
+
+function inTurn(title, act) {
+  ownOnPosix(title, async (t) => {
+    if (running++ >= AT_ONCE) await new Promise((resolve) => waiting.push(resolve));
+    t.teardown(() => {
+      running--;
+      waiting.shift()?.();
+    });
+    await act(t);
+  });
+}
+inTurn.skip = test.skip;
 
 /** A folder that only this user can write to, with the path. */
 export function place(t) {

@@ -10,9 +10,12 @@ use super::parcel::{Opened, Parcel, Rest, State};
 use super::{Packed, Packs, Stays};
 use crate::bridge::rates::Rates;
 use crate::engine::MessageKind;
+use crate::reactor::conn::life::Life;
+use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
+use crate::reactor::topics::Following;
 use crate::reactor::{ConnectionId, ListenerConfig, Transport};
 
 /// A process, whose listener has the number 0.
@@ -471,4 +474,38 @@ fn a_connection_that_this_version_cannot_have_is_refused() {
         assert_eq!(new.reactor.metrics.tally.refused, 1);
         drop(other);
     }
+}
+
+#[test]
+fn connections_that_stay_say_why() {
+    let acts: [(&str, fn(&mut Turned)); 5] = [
+        ("closing", |reactor| reactor.connections.get_mut(0).unwrap().read.peer = PeerSide::Ended),
+        ("behind", |reactor| reactor.connections.get_mut(0).unwrap().following = Following::Lagging),
+        ("busy", |reactor| reactor.handovers.attach(0, b"", true)),
+        ("unknown", |reactor| reactor.handovers.forget(0)),
+        ("unknown", |reactor| {
+            reactor.handovers.origins.get_mut(&0).unwrap().response = b"HTTP/1.1 200"[..].into()
+        }),
+    ];
+    for (why, act) in acts {
+        let mut old = Process::new();
+        let _client = Client::asking(old.address);
+        old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+        act(&mut old.reactor);
+        let Packs { packed, stay, .. } = old.pack();
+        assert!(packed.is_empty());
+        assert_eq!(stay.by_name().find(|&(_, count)| count > 0), Some((why, 1)));
+    }
+}
+
+/// Another reactor has accepted it before.
+#[test]
+fn a_connection_that_comes_to_a_frozen_listener_is_frozen() {
+    let mut old = Process::new();
+    old.reactor.on_freeze(0);
+    let client = Client::connect(old.address);
+    let id = old.reactor.connections.next_id().unwrap();
+    let config = old.reactor.listeners.config(0).unwrap();
+    old.reactor.admit(id, Transport::from(client.0.try_clone().unwrap()), 0, config, Life::Open).unwrap();
+    assert_eq!(old.reactor.connections.get_mut(id.slot).unwrap().read.class, ReadClass::Frozen);
 }
