@@ -253,3 +253,31 @@ inMode('a new process that is stopped for a while takes the connections later', 
   t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
   await exits(t, old);
 });
+
+inMode('connections that the program ends on their way end, and the others move', async (t) => {
+  const path = place(t);
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, handover: path });
+  const sockets = [];
+  wss.on('connection', (socket) => sockets.push(socket));
+  await once(wss, 'listening');
+  const { port } = wss.address();
+  const clients = [];
+  for (let n = 0; n < 3; n++) clients.push(await open(port));
+  const closed = sockets.slice(0, 2).map((socket) => once(socket, 'close'));
+  const next = new Child(t, 'movable.mjs', ['v1', port, path]);
+  // They are packed while the new process is stopped.
+  wss.once('handover', () => next.process.kill('SIGSTOP'));
+  await once(wss, 'handover');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  sockets[0].terminate();
+  sockets[1].close();
+  const [[terminated]] = await Promise.all([closed[0], clients[0].closes]);
+  next.process.kill('SIGCONT');
+  await wss.handover();
+  const [shut] = await closed[1];
+  t.deepEqual([terminated, await clients[0].closes], [1006, 1006]);
+  // 1005: not yet packed, on a slow machine.
+  t.true([1005, 1006].includes(shut));
+  t.is(await clients[1].closes, shut);
+  t.is(await ask(clients[2], 'x'), 'v1 / 1 x  ');
+});

@@ -13,7 +13,7 @@ const { linesOf, plainAnswer } = require('../upgrade/handshake');
 
 /** Milliseconds for connections without a request. */
 const IDLE = 1000;
-/** For upgrades without an answer, and heads that have come in part. */
+/** For upgrades without an answer, and parts of a head. */
 const DECIDING = 10_000;
 /** For everything. */
 const LONGEST = 300_000;
@@ -51,7 +51,7 @@ class Remains {
     }
     // Those that seem idle can have sent a request by now.
     later(IDLE, () => http.closeIdleConnections?.());
-    // A connection whose request is under way ends with the next one: others could keep it, and this process, for ever.
+    // A connection with a request under way ends with the next one: others could keep it, and this process, for ever.
     http.prependListener('request', (/** @type {any} */ request, /** @type {any} */ response) => {
       if (request.socket[kPort] === server) response.shouldKeepAlive = false;
     });
