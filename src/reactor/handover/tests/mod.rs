@@ -478,7 +478,8 @@ fn a_connection_that_this_version_cannot_have_is_refused() {
 
 #[test]
 fn connections_that_stay_say_why() {
-    let acts: [(&str, fn(&mut Turned)); 5] = [
+    type Act = fn(&mut Turned);
+    let acts: [(&str, Act); 5] = [
         ("closing", |reactor| reactor.connections.get_mut(0).unwrap().read.peer = PeerSide::Ended),
         ("behind", |reactor| reactor.connections.get_mut(0).unwrap().following = Following::Lagging),
         ("busy", |reactor| reactor.handovers.attach(0, b"", true)),
