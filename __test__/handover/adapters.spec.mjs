@@ -7,7 +7,7 @@ import { startServer, test } from '../helpers/index.mjs';
 import { adapterTo } from '../helpers/brokers.mjs';
 import { NatsServer, hasNats } from '../helpers/nats.mjs';
 import { RedisServer, hasRedis } from '../helpers/redis.mjs';
-import { inMode, open, place, until, version } from '../helpers/versions.mjs';
+import { exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
 
 const BROKERS = {
   redis: { start: async (t) => (await RedisServer.start(t)).path, has: hasRedis },
@@ -90,4 +90,31 @@ for (const [kind, { has, start }] of Object.entries(BROKERS)) {
       for (const ws of clients) ws.terminate();
     });
   }
+}
+
+for (const mode of ['native', 'noServer']) {
+  (hasRedis && inMode !== test.skip ? inMode.serial : test.skip)(`redis, on the port of an HTTP server, ${mode}: nothing is lost, repeated or out of order`, async (t) => {
+    const path = place(t);
+    const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
+    const options = { broker, history: 1000, mode };
+    let current = await version(t, 'v0', 0, path, options);
+    const other = await node(t, broker, 1000);
+    const clients = [await open(current.port), await open(current.port)];
+    const heard = clients.map(heardBy);
+    let count = 0;
+    const timer = setInterval(() => other.publish('topic', `other ${count++}`), 3);
+    t.teardown(() => clearInterval(timer));
+    await until(() => heard.every(({ length }) => length > 0));
+    const [begin] = heard.map((texts) => Number(texts[0].slice(6)));
+    for (const name of ['v1', 'v2', 'v3']) {
+      const next = await version(t, name, current.port, path, options);
+      await exits(t, current);
+      current = next;
+    }
+    clearInterval(timer);
+    await until(() => heard.every((texts) => texts.includes(`other ${count - 1}`)));
+    const expected = Array.from({ length: count - begin }, (_, n) => `other ${begin + n}`);
+    for (const texts of heard) t.deepEqual(texts.slice(texts.indexOf(`other ${begin}`)), expected);
+    for (const ws of clients) ws.terminate();
+  });
 }

@@ -20,6 +20,17 @@ inMode('an old process with a later version of V8 keeps its connections, and the
   t.is(await ask(await open(old.port), 'x'), 'v0 / 1 x  ');
 });
 
+inMode('a process that cannot write its state serves on, and is asked once by each conversation', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { broken: 'throws', late: 1 });
+  const ws = await open(old.port);
+  const next = new Child(t, 'movable.mjs', ['v1', old.port, path]);
+  t.regex(await next.line(), /^error WS_ERR_HANDOVER/);
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  // Its first conversation, and 10 more.
+  t.is(old.output.split('handover\n').length - 1, 11);
+});
+
 inMode('a connection whose state cannot be read ends, and no other', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path, { broken: 'connections' });

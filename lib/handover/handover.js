@@ -436,6 +436,8 @@ class Handover {
     } catch (error) {
       warn('REACTOR_WS_HANDOVER', `connections stay: ${/** @type {Error} */ (error).message}`);
       heir.courier?.stop();
+      // It is not the next one before its end is reported.
+      this.guests.delete(heir);
     }
     this.thaw();
     this.goOn();
@@ -515,8 +517,8 @@ class Handover {
   close() {
     if (this.isOver) return;
     this.isOver = true;
-    // The process before goes on as these.
-    if (this.isTaking) for (const node of this.nodes()) node.rename();
+    // The other process goes on as these.
+    if (this.isTaking || this.heir?.isGiven) for (const node of this.nodes()) node.rename();
     this.stop();
     for (const done of this.waiters.splice(0)) done(null);
     if (this.host === null) return;

@@ -15,7 +15,7 @@ const { presencesOf } = require('../presence/liveness');
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position } from '../../types/topics' */
 
-/** `isFollowed`: at the broker. @typedef {{ name: string, epoch: string | null, offset: number, earlier: Position[], age: number, isFollowed: boolean, latest: Map<number, number> | null, messages: Array<{ data: Buffer, isBinary: boolean }> }} Moved */
+/** `isFollowed`: at the broker. @typedef {{ name: string, epoch: string | null, offset: number, earlier: Position[], age: number, isFollowed: boolean, isShared: boolean, latest: Map<number, number> | null, messages: Array<{ data: Buffer, isBinary: boolean }> }} Moved */
 
 /** @typedef {{ path: string, node: { id: string, last: number } | null, presence: import('../presence/liveness').MovedPresence | null, topics: Moved[] }} MovedServer */
 
@@ -38,16 +38,17 @@ async function exportServer(server) {
     if (shared === null ? epoch === null && !isFollowed : !isFollowed || epoch === '') continue;
     const { messages } = offset === 0 ? { messages: [] } : await collect(topic, 'oldest', records.WORD - 1);
     const kept = messages.map((/** @type {any} */ { data, isBinary }) => ({ data, isBinary }));
-    moved.topics.push({ name, epoch, offset, earlier, age: performance.now() - publishedAt, isFollowed, latest, messages: kept });
+    moved.topics.push({ name, epoch, offset, earlier, age: performance.now() - publishedAt, isFollowed, isShared: shared !== null, latest, messages: kept });
   }
   return moved;
 }
 
 /** Resolves when the node follows the same topics. @type {(server: Server, moved: MovedServer) => Promise<void> | undefined} */
 function importServer(server, { node, presence, topics: all }) {
+  if (node === null && presence === null && all.length === 0) return undefined;
   const topics = topicsOf(server);
   const { clusterNode } = topics;
-  clusterNode?.hold();
+  if (node !== null) clusterNode?.hold();
   for (const moved of all) importTopic(topics, moved);
   const followed = all.filter(({ isFollowed }) => isFollowed).map(({ name }) => name);
   const subscribed = node === null ? undefined : clusterNode?.succeed(node, followed);
@@ -57,11 +58,11 @@ function importServer(server, { node, presence, topics: all }) {
 }
 
 /** @type {(topics: import('../topics/registry').Topics, moved: Moved) => void} */
-function importTopic(topics, { age, earlier, epoch, isFollowed, latest, messages, name, offset }) {
+function importTopic(topics, { age, earlier, epoch, isFollowed, isShared, latest, messages, name, offset }) {
   const topic = topics.create(name, topics.settings(name), true);
   topic.latest = latest;
-  // One of the versions keeps none, or this one has begun already.
-  if (topic.epoch === null || epoch === null || topic.offset !== 0) return;
+  // One of the versions keeps none, or not at a broker, or this one has begun already.
+  if (topic.epoch === null || epoch === null || topic.offset !== 0 || isShared !== (topic.shared !== null)) return;
   topic.restart(epoch, offset - messages.length);
   for (const { data, isBinary } of messages) {
     records.publish(topic, { data, tag: isBinary ? BINARY : TEXT });

@@ -169,7 +169,7 @@ class ClusterNode {
     else this.held?.push([name, bytes, position]);
   }
 
-  /** In the process that has given its connections away. Resolves when the next one can have what came meanwhile. */
+  /** In the process that has given its connections away. Resolves when the next one can have what came meanwhile; it leaves unless it has members. */
   async hand() {
     const { adapter, id } = this;
     const channel = handedChannel(id);
@@ -183,6 +183,8 @@ class ClusterNode {
     for (const [name, bytes, position] of this.held ?? []) send(encodeHanded(name, position ?? null, bytes));
     send(encodeHanded(null, this.isWhole, Buffer.alloc(0)));
     await Promise.race([Promise.allSettled(results), new Promise((resolve) => setTimeout(resolve, HANDING).unref())]);
+    this.release();
+    if ([...this.topics.all.values()].every(({ size }) => size === 0)) this.close();
   }
 
   /** In the process that is about to have the connections of a node. Resolves when it has subscribed. @type {(node: { id: string, last: number }, names: string[]) => Promise<void>} */
@@ -193,11 +195,13 @@ class ClusterNode {
     const all = [...names, handedChannel(node.id)];
     for (const name of all) sync.subscribe(name);
     const active = all.map((name) => new Promise((resolve) => sync.whenActive(name, () => resolve(undefined))));
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
     const late = new Promise((_, reject) => {
-      this.handing = setTimeout(() => reject(new Error('the broker of options.adapter does not answer')), TIMEOUT);
+      timer = setTimeout(() => reject(new Error('the broker of options.adapter does not answer')), TIMEOUT);
     });
     await Promise.race([Promise.all(active), late]);
-    clearTimeout(this.handing);
+    clearTimeout(timer);
   }
 
   /** The connections have come, or nothing will. */

@@ -287,7 +287,7 @@ function copyOf(bytes, start) {
 function resume(ws, record) {
   const port = ws._profile.shared.via ?? ws._owner;
   // Its topics come before the memberships.
-  port?._handover?.importInto(/** @type {Server} */ (ws._owner));
+  port?._handover?.importInto(/** @type {Server} */ (ws._owner))?.catch(() => {});
   detach(ws, record, 0);
 }
 
