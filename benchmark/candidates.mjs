@@ -109,7 +109,7 @@ export function topicCandidates() {
     return { text: candidate.text, missing: candidate.missing, command: server(join('topics', name)) };
   };
   const [ours, theirs] = [rooms('reactor', reactor), rooms('uws', uws)];
-  const missing = isInstalled('socket.io') ? undefined : 'npm install --no-save socket.io';
+  const missing = isInstalled('socket.io') ? undefined : 'npm install --no-save socket.io, or set PEERS_PATH';
   const socketio = { text: 'Socket.IO', command: server(join('topics', 'socketio')), load: { protocol: 'socketio' }, missing };
   return {
     ws: rooms('ws', ws),
@@ -119,6 +119,8 @@ export function topicCandidates() {
     socketio_recovery: { ...socketio, text: 'Socket.IO, connection state recovery', words: ['recovery'] },
     socketio_engine: { ...socketio, text: 'Socket.IO, wsEngine: reactor-ws', words: ['engine'] },
     socketio_rooms: { ...socketio, text: 'Socket.IO, rooms on topics', words: ['rooms'] },
+    socketio_auto: { ...socketio, text: "Socket.IO, rooms on topics, reactors: 'auto'", words: ['rooms'], options: { reactors: 'auto' } },
+    socketio_inline: { ...socketio, text: 'Socket.IO, rooms on topics, no thread', words: ['rooms'], options: { reactors: 0 } },
     reactor: ours,
     // At the rate that 10,000 connections allow: a thread that runs once in 30
     // ms begins cold, whatever its work.
@@ -135,7 +137,7 @@ export function topicCandidates() {
  */
 function isInstalled(name) {
   try {
-    return Boolean(createRequire(import.meta.url).resolve(name));
+    return Boolean(createRequire(process.env.PEERS_PATH ? `${process.env.PEERS_PATH}/` : import.meta.url).resolve(name));
   } catch {
     return false;
   }

@@ -3,7 +3,7 @@
 /** @typedef {import('./shapes.mjs').Shape} Shape */
 
 const ALL = ['ws', 'uws', 'socketio', 'reactor'];
-const SOCKETIO = ['socketio', 'socketio_engine', 'socketio_rooms'];
+const SOCKETIO = ['socketio', 'socketio_engine', 'socketio_rooms', 'socketio_auto', 'socketio_inline'];
 
 /**
  * @returns {Record<string, Shape>}

@@ -20,12 +20,19 @@ function adapter() {
   return require('@socket.io/redis-adapter').createAdapter(client, second);
 }
 
+class Engine extends WebSocketServer {
+  /** @param {object} options */
+  constructor(options) {
+    super({ ...options, ...JSON.parse(process.env.BENCH_OPTIONS ?? '{}') });
+  }
+}
+
 const http = createServer();
 const io = new Server(http, {
   transports: ['websocket'],
   serveClient: false,
   ...(redisPath && { adapter: adapter() }),
-  ...((words.has('engine') || words.has('rooms')) && { wsEngine: WebSocketServer }),
+  ...((words.has('engine') || words.has('rooms')) && { wsEngine: Engine }),
   ...(words.has('rooms') && { adapter: socketIo.reactorAdapter(redisPath && adapter()) }),
   ...(words.has('recovery') && { connectionStateRecovery: { maxDisconnectionDuration: 120_000, skipMiddlewares: true } }),
 });
