@@ -71,5 +71,5 @@ export default [
     languageOptions: { globals: readonly(['HTMLElement', 'WebSocket', 'document', 'location']) },
   },
   { files: ['lib/client.mjs'], languageOptions: { globals: readonly(['crypto']) } },
-  { files: ['lib/**/*.js'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
+  { files: ['lib/**/*.js', 'examples/**/*.cjs'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
 ];

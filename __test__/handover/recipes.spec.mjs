@@ -125,7 +125,7 @@ inMode('PM2', async (t) => {
   const config = join(folder, 'ecosystem.config.cjs');
   // PM2 keeps the environment of the first start.
   writeFileSync(program, readFileSync(program, 'utf8').replace("VERSION = '1'", 'VERSION = process.env.name'));
-  writeFileSync(config, readFileSync(config, 'utf8').replace('/run/chat', home).replace('8080', '0').replaceAll('30_000', '5000'));
+  writeFileSync(config, readFileSync(config, 'utf8').replace('8080', '0').replaceAll('30_000', '5000'));
   const run = async (...args) => (await promisify(execFile)(pm2, args, { cwd: folder, env: { ...process.env, PM2_HOME: home } })).stdout;
   t.teardown(async () => {
     await run('kill');
