@@ -25,7 +25,7 @@ async function node(t, broker, history) {
   return server;
 }
 
-/** What a client hears, without the list for watchers. */
+/** The messages of a client. */
 function heardBy(ws) {
   const texts = [];
   ws.on('message', (data) => texts.push(String(data)));
@@ -33,7 +33,7 @@ function heardBy(ws) {
 }
 
 for (const [kind, { has, start }] of Object.entries(BROKERS)) {
-  // The history is shorter than what is published meanwhile.
+  // More messages come meanwhile than a history keeps.
   for (const history of kind === 'redis' ? [0, 20] : [0]) {
     (has && inMode !== test.skip ? inMode.serial : test.skip)(`${kind}, histories of ${history}: nothing is lost, repeated or out of order, and entries stay`, async (t) => {
       const path = place(t);

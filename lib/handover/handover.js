@@ -301,7 +301,7 @@ class Handover {
     return new Set([...(isPort ? [] : [server]), ...takers, ...owners]);
   }
 
-  /** Of servers with an adapter. */
+  /** The nodes of the servers with an adapter. */
   nodes() {
     return Array.from(this.servers()).flatMap(({ _topics: topics }) => topics?.clusterNode ?? []);
   }

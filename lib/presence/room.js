@@ -186,7 +186,7 @@ class Room {
     if (leaving.length !== 0) this.expireLater(0);
   }
 
-  /** Entries for which no connection has come end as if theirs had been lost. @type {(numbers: Iterable<number>, present: Set<number | undefined>) => void} */
+  /** Entries without a connection here end as if theirs had been lost. @type {(numbers: Iterable<number>, present: Set<number | undefined>) => void} */
   partOthers(numbers, present) {
     for (const number of numbers) if (!present.has(number)) this.part(number, true);
   }

@@ -217,7 +217,7 @@ class Peers {
     for (const number of [...peer.entries.keys()]) this.drop(node, peer, number, isCut);
   }
 
-  /** What this node knows of others, for the next process. */
+  /** The other nodes, for the next process. */
   export() {
     return Array.from(this.nodes, ([node, { entries, isKnown, version }]) => ({ node, entries, isKnown, version }));
   }
