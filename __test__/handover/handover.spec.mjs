@@ -522,7 +522,7 @@ for (const [name, port, options, message] of [
 
 inMode('in the new process, listening comes after the connections', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path, { reactors: 3 });
+  const old = await version(t, 'v0', 0, path, { late: 300, reactors: 3 });
   for (let n = 0; n < 100; n++) await open(old.port);
   const wss = new WebSocketServer({ host: 'localhost', port: old.port, handover: path });
   t.teardown(() => wss.close());
@@ -536,7 +536,8 @@ inMode('in the new process, listening comes after the connections', async (t) =>
   t.is(count, 100);
   const { bytes, duration, pause, taken } = wss.metrics().handover;
   t.is(taken, 100);
-  t.true(bytes > 10_000 && pause > 0 && duration >= pause);
+  // Since the old process has not read.
+  t.true(bytes > 10_000 && pause > 0.29 && duration >= pause);
   for (const ws of wss.clients) ws.terminate();
 });
 
@@ -878,6 +879,7 @@ inMode('topics: members, histories, positions and presence move', async (t) => {
     await until(() => heard.every((texts) => texts.filter((text) => text.startsWith('message')).length === expected.length));
   };
   other.send(JSON.stringify({ enter: 'me' }));
+  one.send(JSON.stringify({ bytes: 'bytes' }));
   await publish(7);
   const ask = async (ws, command) => {
     const answer = new Promise((resolve) => {
@@ -887,7 +889,7 @@ inMode('topics: members, histories, positions and presence move', async (t) => {
     return answer;
   };
   const { position } = await ask(one, { who: true });
-  t.is(position.offset, 7);
+  t.is(position.offset, 8);
   for (const name of ['v1', 'v2']) {
     one.send(JSON.stringify({ publish: `message ${expected.length}` }));
     expected.push(`message ${expected.length}`);
@@ -898,14 +900,14 @@ inMode('topics: members, histories, positions and presence move', async (t) => {
   }
   for (const texts of heard) t.deepEqual(texts.filter((text) => text.startsWith('message')), expected);
   const { who, position: last, subscriptions } = await ask(other, { who: true });
-  t.deepEqual([who, last, subscriptions], [['me'], { epoch: position.epoch, offset: expected.length }, ['/topic']]);
+  t.deepEqual([who, last, subscriptions], [['me me'], { epoch: position.epoch, offset: expected.length + 1 }, ['/topic']]);
   // A client that was away since before both moves.
   const late = await open(port, '/topic');
   const texts = [];
-  late.on('message', (data) => texts.push(String(data)));
-  late.send(JSON.stringify({ since: { ...position, offset: 5 } }));
-  await until(() => texts.length === expected.length - 5 + 1);
-  t.deepEqual(texts.slice(0, -1), expected.slice(5));
+  late.on('message', (data, isBinary) => texts.push(isBinary ? data : String(data)));
+  late.send(JSON.stringify({ since: { ...position, offset: 0 } }));
+  await until(() => texts.length === expected.length + 2);
+  t.deepEqual(texts.slice(0, -1), [Buffer.from('bytes'), ...expected]);
   t.true(JSON.parse(texts.at(-1)).recovered);
 });
 
