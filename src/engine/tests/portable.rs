@@ -6,7 +6,7 @@ use super::deflate::{frame as deflated_frame, pool};
 use super::splits::{config, frame, pieces, sizes};
 use super::*;
 use crate::engine::deflate::{Params, Settings};
-use crate::engine::portable::{Decoder, Portable};
+use crate::engine::portable::{Decoder, Encoder, Portable};
 
 /// Through the bytes, into another engine. `None`: the state cannot move.
 fn moved(engine: &Engine, config: &Config) -> Option<Engine> {
@@ -76,11 +76,11 @@ fn a_compressed_stream_moves_at_any_byte() {
         let mut stream = Vec::new();
         for _ in 0..3 {
             for (first, part, fin) in
-                [(0x41, &text[..37], false), (0, &text[37..200], false), (0x80, &text[200..], true)]
+                [(0x41, &bytes[..42], false), (0, &bytes[42..200], false), (0x80, &bytes[200..], true)]
             {
                 let mut payload = Vec::new();
                 assert!(client.will_compress(true, 5000));
-                client.compress(part.as_bytes(), fin, &mut payload);
+                client.compress(part, fin, &mut payload);
                 client.encode(FrameKind::Text, fin, payload.len(), None);
                 stream.extend(deflated_frame(first, &payload));
                 stream.extend(deflated_frame(0x89, b"ping"));
@@ -148,4 +148,50 @@ fn a_context_in_use_does_not_move() {
     assert!(moved(&server, &config).is_none(), "too long");
     assert_eq!(feed(&mut server, &config, &deflated_frame(0x80, &[0])).len(), 1);
     assert!(moved(&server, &config).is_some());
+}
+
+/// A state with a compressed message under way, from these parts.
+fn deflated(bits: u8, window: usize, is_compressed: bool, ends: &[u64]) -> Option<Portable> {
+    const BYTES: &[u8] = b"abcd";
+    let mut bytes = Vec::new();
+    let put = &mut Encoder(&mut bytes);
+    put.flag(false);
+    put.option(Some(()), |put, ()| {
+        put.flag(true);
+        put.number(BYTES.len() as u64);
+        put.number(1);
+        put.flag(is_compressed);
+        put.bytes(if is_compressed { b"" } else { BYTES });
+    });
+    put.bytes(b"");
+    put.flag(false);
+    put.number(0);
+    put.option(Some(()), |put, ()| {
+        put.flag(false);
+        put.flag(false);
+        put.byte(15);
+        put.byte(bits);
+        put.bytes(&vec![0; window]);
+        put.option(Some(()), |put, ()| {
+            put.bytes(BYTES);
+            put.number(ends.len() as u64);
+            ends.iter().for_each(|&end| put.number(end));
+        });
+        put.flag(false);
+    });
+    Portable::decode(&mut Decoder(&bytes))
+}
+
+#[test]
+fn states_that_no_engine_has_are_refused() {
+    assert!(deflated(15, 1 << 15, true, &[2, 4]).is_some());
+    assert!(deflated(8, 0, true, &[]).is_some());
+    for bits in [0, 7, 16, 255] {
+        assert_eq!(deflated(bits, 0, true, &[2]), None, "a window of {bits} bits");
+    }
+    assert_eq!(deflated(15, (1 << 15) + 1, true, &[2]), None, "more than a window");
+    for ends in [&[4, 2][..], &[2, 2], &[5], &[1 << 16]] {
+        assert_eq!(deflated(15, 0, true, ends), None, "{ends:?}");
+    }
+    assert_eq!(deflated(15, 0, false, &[2]), None, "not compressed");
 }

@@ -70,6 +70,8 @@ impl Process {
             let mut again = Vec::new();
             parcel.encode(&mut again);
             assert!(state == again, "the same bytes");
+            again.push(0);
+            assert_eq!(Parcel::decode(&again), None, "a byte too many");
             (Transport::from(std::net::TcpStream::from(socket)), parcel)
         });
         let parcels = parcels.collect();
