@@ -69,6 +69,8 @@ fn a_compressed_stream_moves_at_any_byte() {
     let config = Config::default();
     let settings = Settings { movable: true, ..Settings::default() };
     let text = "a message that refers to earlier ones: gr\u{fc}\u{df}e ".repeat(9);
+    // The first fragment ends within a character.
+    let bytes = text.as_bytes();
     for no_takeover in [false, true] {
         let params = Params { client_no_context_takeover: no_takeover, ..Params::default() };
         let mut client = Engine::new();
