@@ -319,10 +319,7 @@ class WebSocketServer extends EventEmitter {
     deferReply(ws);
     // The reactor opened it before it knew that the server was closing.
     if (!this._isRunning()) return ws.terminate();
-    // `emit` makes an array of its arguments, mostly for no listener.
-    if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
-    this._opened(ws);
-    emitConnection(this, ws, bytes, start);
+    this._announce(ws, bytes, start);
     // No handler is running: all records wait for resume().
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
@@ -334,11 +331,17 @@ class WebSocketServer extends EventEmitter {
     setContext(ws, (via ?? this)._context);
     detach(ws, bytes, start);
     if (!this._isRunning()) return ws.terminate();
-    ws.emit('open');
-    this._opened(ws);
-    emitConnection(this, ws, bytes, start);
+    this._announce(ws, bytes, start);
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
     else scheduleNext(ws);
+  }
+
+  /** @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
+  _announce(ws, bytes, start) {
+    // `emit` makes an array of its arguments, mostly for no listener.
+    if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
+    this._opened(ws);
+    emitConnection(this, ws, bytes, start);
   }
 
   /** HELLO, SECURE and TLS_ERROR records. @type {(kind: number, slot: number, bytes: Buffer) => void} */

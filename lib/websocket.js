@@ -2,7 +2,7 @@
 
 const EventEmitter = require('node:events');
 
-const { GONE, INDIRECT, ONE_BY_ONE, PAUSED, PEER_DONE, SENDS_WAIT, TERMINATED } = require('./base/bits');
+const { GONE, INDIRECT, ONE_BY_ONE, PAUSED, PEER_DONE, RESUMED, SENDS_WAIT, TERMINATED } = require('./base/bits');
 const { inContext } = require('./base/async-context');
 const {
   BINARY_TYPES,
@@ -96,7 +96,7 @@ class WebSocket extends Base {
 
   /** The connection comes from the process before. */
   get resumed() {
-    return this._extra !== null && this._extra.isResumed;
+    return (this._bits & RESUMED) !== 0;
   }
 
   set resumed(value) {

@@ -420,14 +420,16 @@ class Fake {
   }
 }
 
-const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE] = [1, 2, 3, 4, 5, 6, 7];
+const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE, COPY] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /** The conversation of a new process, up to a message of the old one. */
 async function upTo(fake, last) {
   fake.hello();
   await fake.hears(HELLO);
   // Each reactor sends batches of its own.
-  for (let heard = await fake.hears(PORT); heard !== last; heard = await fake.hears(BATCH, END)) {
+  let heard = COPY;
+  while (heard === COPY) heard = await fake.hears(COPY, PORT);
+  for (; heard !== last; heard = await fake.hears(BATCH, END)) {
     if (heard === BATCH) fake.say(HELD);
   }
 }

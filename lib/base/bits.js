@@ -36,6 +36,8 @@ module.exports = {
   CLIENT: 0x800,
   /** The `pong()` of a subclass answers pings. */
   OWN_PONG: 0x1000,
+  /** The connection comes from the process before. */
+  RESUMED: 0x2000,
 
   /** The cause of the end (one of CAUSES), once known. */
   CAUSE_SHIFT: 24,

@@ -113,8 +113,6 @@ class ColdState {
     this.isBusy = false;
     /** Goes to the next process. @type {Buffer | null} */
     this.attachment = null;
-    /** From the process before. */
-    this.isResumed = false;
     /** To the next process. */
     this.isMoved = false;
   }

@@ -4,7 +4,7 @@
 
 const { deserialize, serialize } = require('node:v8');
 
-const { BUFFERING, PAUSED, SENDS_WAIT } = require('../base/bits');
+const { BUFFERING, PAUSED, RESUMED, SENDS_WAIT } = require('../base/bits');
 const { MOVED_ATTACHMENT, MOVED_QUEUED, OUT_ATTACH, OUT_FLAG_ON } = require('../base/layout');
 const { endOf, tlsOffset } = require('../connection/handshake-info');
 const { scheduleNext } = require('../connection/receive');
@@ -29,7 +29,7 @@ function pack(value) {
   if (value === undefined) return null;
   let bytes;
   try {
-    bytes = serialize(structuredClone(value));
+    bytes = serialize(typeof value === 'object' ? structuredClone(value) : value);
   } catch (error) {
     // Such as memory that is shared between threads.
     throw error instanceof DOMException ? error : new DOMException(/** @type {Error} */ (error).message, 'DataCloneError');
@@ -71,8 +71,7 @@ function release(ws) {
 
 /** Reads the state of a connection that another process gave: its OPEN record is at `start`. A state that cannot be read ends the connection. @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
 function detach(ws, bytes, start) {
-  const extra = ws._ensureExtra();
-  extra.isResumed = true;
+  ws._bits |= RESUMED;
   const at = tlsOffset(bytes, start);
   ws._accepted = bytes.readUInt32LE(at + MOVED_QUEUED);
   const end = endOf(bytes, start);
@@ -81,7 +80,7 @@ function detach(ws, bytes, start) {
   const brought = Buffer.from(bytes.subarray(at + MOVED_ATTACHMENT + 1, end));
   if (bytes[at + MOVED_ATTACHMENT] === ALONE[0]) {
     if (brought[1] > FORM) ws.terminate();
-    else extra.attachment = brought;
+    else ws._ensureExtra().attachment = brought;
     return;
   }
   let moved;
@@ -91,6 +90,7 @@ function detach(ws, bytes, start) {
     return void ws.terminate();
   }
   const { attachment, isFull, isPaused, memberships, records } = moved;
+  const extra = ws._ensureExtra();
   extra.attachment = attachment;
   if (isPaused) ws._bits |= PAUSED;
   if (memberships !== null) importMemberships(ws, memberships);

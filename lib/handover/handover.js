@@ -52,6 +52,11 @@ class Guest {
     /** The reactors give their connections away, or go on with them by themselves. */
     this.isGiven = false;
     this.hasLeft = false;
+    /** It has copies of what takes long. */
+    this.onCopied = () => {};
+    this.copied = new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
+      this.onCopied = resolve;
+    });
     this.leave = () => {};
     this.left = new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
       this.leave = () => {
@@ -79,8 +84,12 @@ class Handover {
     this.heir = null;
     /** Connections of the process before that the program decides about. */
     this.undecided = 0;
-    /** All has come from the process before, and this server is about to have it. */
+    /** The process before gives what it has to this server. */
     this.isTaking = false;
+    /** All has come from it. */
+    this.isWhole = false;
+    /** This server listens, and can have that. */
+    this.isBound = false;
     /** The inode of the socket at the path. */
     this.file = 0;
     this.remains = new Remains(server);
@@ -93,7 +102,7 @@ class Handover {
     /** Reactors that have yet to report. */
     this.left = 0;
     this.frozen = () => {};
-    /** The next process has everything. */
+    /** The next process has everything: connections leave when it has opened them. */
     this.isGiven = false;
     /** Reactors that have yet to report that. */
     this.gone = 0;
@@ -125,7 +134,7 @@ class Handover {
 
   /** @type {(timeout?: number) => Promise<import('../../types/running').HandoverCounts>} */
   wait(timeout) {
-    if (this.isGiven) return Promise.resolve(this.counts);
+    if (this.isGiven && this.isOver) return Promise.resolve(this.counts);
     return new Promise((resolve, reject) => {
       if (this.isOver) return reject(failed('the server has closed'));
       const late = () => {
@@ -180,8 +189,7 @@ class Handover {
   onTaking(report, bind) {
     const { bytes, fd, kind, left, moved, paused, reason, state: topics } = report;
     const isRunning = this.server._isRunning();
-    if (kind === 'whole') {
-      this.silentSince = performance.now() - paused;
+    if (kind === 'port') {
       try {
         this.topics = deserialize(/** @type {Buffer} */ (topics));
       } catch (error) {
@@ -191,12 +199,15 @@ class Handover {
       }
       if (isRunning && !this.server._accepts()) return this.tryBinding(bind, fd);
       closeSync(fd);
-      if (isRunning) this.take();
-      else this.stop();
+      if (!isRunning) return this.stop();
+      this.isTaking = true;
+    } else if (kind === 'whole') {
+      this.silentSince = performance.now() - paused;
+      this.isWhole = true;
+      if (this.isBound) this.take();
     } else if (kind === 'ended') {
-      // Its descriptor does not wait for the garbage collector.
-      this.courier?.stop();
-      this.courier = null;
+      this.isWhole = false;
+      if (reason !== '' || !isRunning || this.hasFailed) this.endTaking();
       if (!isRunning || this.hasFailed) return;
       if (reason === '') {
         this.taken += moved;
@@ -248,13 +259,15 @@ class Handover {
       serve();
       this.open();
     };
-    if (this.isTaking) this.take();
-    else this.serve();
+    if (!this.isTaking) return this.serve();
+    this.isBound = true;
+    // Where no process looks for it yet. `take` reports an error.
+    this.prepare().catch(() => {});
+    if (this.isWhole) this.take();
   }
 
   /** From here on this process has the port and the connections, if it can give them away again. */
   async take() {
-    this.isTaking = true;
     this.left = state.reactors + 1;
     try {
       const imported = Array.from(this.servers(), (server) => this.importInto(server));
@@ -309,6 +322,8 @@ class Handover {
   /** The thread has ended, and each reactor has reported its connections: the last of these calls counts. */
   finishTaking() {
     if (--this.left !== 0) return;
+    // The process before has waited for this.
+    this.endTaking();
     this.isTaking = false;
     for (const node of this.nodes()) node.arrive();
     this.note();
@@ -318,11 +333,17 @@ class Handover {
     this.next();
   }
 
+  /** The descriptor of the conversation does not wait for the garbage collector. */
+  endTaking() {
+    this.courier?.stop();
+    this.courier = null;
+  }
+
   /** A conversation has ended: with all, or without any. */
   note() {
     const now = performance.now();
     this.duration = (now - this.begun) / MILLISECONDS;
-    this.pause = (now - this.silentSince) / MILLISECONDS;
+    if (this.silentSince !== 0) this.pause = (now - this.silentSince) / MILLISECONDS;
     this.silentSince = 0;
   }
 
@@ -382,6 +403,8 @@ class Handover {
       guest.hasMet = true;
       return this.next();
     }
+    if (kind === 'copied') guest.onCopied();
+    else if (kind === 'given') this.isGiven = true;
     if (kind !== 'ended') return;
     this.guests.delete(guest);
     guest.courier?.stop();
@@ -391,7 +414,6 @@ class Handover {
       this.moved += moved;
       this.stayed = stayed;
       this.bytes += bytes;
-      this.isGiven = true;
       log('handover: %d connections given, %d bytes, in %d s; not read for %d s; stay: %o', moved, bytes, this.duration, this.pause, stayed);
       return this.leaveIfDone();
     }
@@ -415,8 +437,12 @@ class Handover {
     const id = server._listenerId;
     if (!server._accepts()) return this.stop();
     this.heir = heir;
-    this.begun = this.silentSince = performance.now();
+    this.begun = performance.now();
     try {
+      heir.courier?.copy(state.native, id);
+      await Promise.race([heir.copied, heir.left]);
+      if (heir.hasLeft || !server._accepts()) return this.goOn();
+      this.silentSince = performance.now();
       await this.freeze(id);
       await Promise.race([this.tell(), heir.left]);
       await this.sendsLeave(heir, performance.now() + SETTLING);
@@ -492,7 +518,7 @@ class Handover {
 
   /** The thread has ended, and the reactors have reported the end of each connection that has moved. */
   leaveIfDone() {
-    if (this.isGiven && this.gone === 0) void this.leave();
+    if (this.isGiven && this.heir?.hasLeft && this.gone === 0) void this.leave();
   }
 
   /** Connections that could not move are closed, and the server ends with the last of them. */

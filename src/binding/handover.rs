@@ -17,7 +17,7 @@ use super::reactor::JsReactor;
 /// What a thread reports.
 #[napi(object)]
 pub struct HandoverReport {
-    /// `met`, `whole` or `ended`.
+    /// `met`, `copied`, `given`, `port`, `whole` or `ended`.
     pub kind: String,
     /// The listening socket, which the caller must close; -1: none.
     pub fd: i32,
@@ -40,19 +40,19 @@ pub struct HandoverReport {
 /// One conversation with another process.
 #[napi(js_name = "Courier")]
 pub struct JsCourier {
-    /// What the thread waits for, and its socket. `None`: it does not wait.
+    /// What the thread waits for, and its socket. `None`: it needs nothing more.
     #[cfg(unix)]
     start: Option<(Start, std::os::unix::net::UnixStream)>,
 }
 
 #[cfg(unix)]
 enum Start {
-    Give(std::sync::mpsc::Sender<Giving>),
+    Give(std::sync::mpsc::Sender<Order>),
     Take(std::sync::mpsc::Sender<Taking>),
 }
 
 #[cfg(unix)]
-use crate::reactor::handover::courier::{Giving, Offer, Outcome, Report, Taking, give, take};
+use crate::reactor::handover::courier::{Giving, Order, Outcome, Report, Taking, give, take};
 
 #[napi]
 impl JsCourier {
@@ -90,6 +90,18 @@ impl JsCourier {
         }
     }
 
+    /// The connections of the listener will be given: what takes long is copied while they work.
+    #[napi(catch_unwind)]
+    pub fn copy(&self, reactor: &JsReactor, listener: u32) -> Result<()> {
+        #[cfg(unix)]
+        if let Some((Start::Give(start), _)) = &self.start {
+            let handles = reactor.handles()?;
+            return start.send(Order::Copy { handles, listener }).map_err(|_ended| ended());
+        }
+        let _unused = (reactor, listener);
+        Err(ended())
+    }
+
     /// The connections of the listener are packed and go, after `state`. All reactors have frozen it, `paused`
     /// milliseconds ago.
     #[napi(catch_unwind)]
@@ -101,13 +113,13 @@ impl JsCourier {
             let frozen = now.checked_sub(millis(paused)).unwrap_or(now);
             let (handles, port) = (reactor.handles()?, reactor.port(listener)?);
             let giving = Giving { handles, listener, port, state: state.to_vec(), frozen };
-            return start.send(giving).map_err(|_ended| ended());
+            return start.send(Order::Give(giving)).map_err(|_ended| ended());
         }
         let _unused = (reactor, listener, state, paused);
         Err(ended())
     }
 
-    /// Ends the conversation before `give` or `take`: nothing has moved then. Later it does nothing.
+    /// Ends the conversation. Before `give` or `take` nothing has moved then; after `give` it does nothing.
     #[napi(catch_unwind)]
     pub fn stop(&mut self) {
         #[cfg(unix)]
@@ -117,11 +129,11 @@ impl JsCourier {
         }
     }
 
-    /// Connections come, and are the listener's.
+    /// Connections come, and are the listener's. `stop` must follow when they have been opened: the other process waits.
     #[napi(catch_unwind)]
     pub fn take(&mut self, reactor: &JsReactor, listener: u32) -> Result<()> {
         #[cfg(unix)]
-        if let Some((Start::Take(start), _)) = self.start.take() {
+        if let Some((Start::Take(start), _)) = &self.start {
             let handles = reactor.handles()?;
             return start.send(Taking { handles, listener }).map_err(|_ended| ended());
         }
@@ -154,12 +166,12 @@ impl From<Report> for HandoverReport {
         };
         match report {
             Report::Met => empty("met"),
-            Report::Whole(Offer { port, state, paused }) => Self {
-                fd: super::adopt::number(port),
-                state: Some(state.into()),
-                paused: paused.as_secs_f64() * 1e3,
-                ..empty("whole")
-            },
+            Report::Copied => empty("copied"),
+            Report::Given => empty("given"),
+            Report::Port(port, state) => {
+                Self { fd: super::adopt::number(port), state: Some(state.into()), ..empty("port") }
+            }
+            Report::Whole(paused) => Self { paused: paused.as_secs_f64() * 1e3, ..empty("whole") },
             Report::Ended(Outcome { moved, stay, bytes, failure }) => Self {
                 moved: moved as u32,
                 stayed: stay.by_name().map(|(name, count)| (name.to_owned(), count as u32)).collect(),

@@ -9,7 +9,7 @@ use mio::Waker;
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::engine::deflate::Params;
 use crate::reactor::{
-    Asked, BoundListener, Choice, ConnectionId, Export, ListenerConfig, Packs, Parcel, Transport,
+    Asked, BoundListener, Choice, ConnectionId, Copied, Export, ListenerConfig, Packs, Parcel, Transport,
 };
 
 pub enum Command {
@@ -58,6 +58,12 @@ pub enum Command {
         id: ConnectionId,
         export: Export,
     },
+    /// Copies some of the queued output of a listener's connections. `left`: the slots to look at; `None`: all.
+    Copy {
+        listener: u32,
+        left: Option<Vec<u32>>,
+        to: Sender<Copied>,
+    },
     /// The listener stops accepting, and its connections are not read, until `Thaw`.
     Freeze(u32),
     /// Packs the connections of a frozen listener that can move.
@@ -66,6 +72,8 @@ pub enum Command {
         to: Sender<Packs>,
     },
     /// Another process has these connections.
+    Given(Vec<ConnectionId>),
+    /// They leave.
     Moved(Vec<ConnectionId>),
     Thaw {
         listener: u32,

@@ -101,7 +101,9 @@ impl<C: Consumer> Reactor<C> {
                 self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
             }
             Command::Freeze(listener) => self.on_freeze(listener),
+            Command::Copy { listener, left, to } => self.on_copy(listener, left, &to),
             Command::Pack { listener, to } => self.on_pack(listener, &to),
+            Command::Given(ids) => self.on_given(&ids),
             Command::Moved(ids) => self.on_moved(&ids),
             Command::Thaw { listener, accepts } => self.on_thaw(listener, accepts),
             Command::Import { listener, parcels } => self.on_import(listener, parcels),

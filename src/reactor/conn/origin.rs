@@ -1,6 +1,7 @@
 //! Where an open connection comes from, for another process that takes it over.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 /// The request of a connection that can move.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(in crate::reactor) struct Origin {
     pub(in crate::reactor) attachment: Box<[u8]>,
     /// The consumer has work for it that cannot move.
     pub(in crate::reactor) stays: bool,
+    /// The other process has a copy of queued output: its positions among all bytes ever queued.
+    pub(in crate::reactor) copied: Option<Range<u64>>,
     /// Bytes ever queued when it was packed. Later ones are lost when it moves.
     pub(in crate::reactor) packed_at: u64,
 }
@@ -38,6 +41,7 @@ impl Origin {
             client: asked.client,
             attachment: Box::default(),
             stays: false,
+            copied: None,
             packed_at: 0,
         }
     }

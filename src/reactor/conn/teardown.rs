@@ -75,6 +75,10 @@ impl<C: Consumer> Reactor<C> {
     /// Closes the socket and reports the end, with this cause unless an earlier one is known.
     pub(in crate::reactor) fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some((mut conn, consumer, _)) = self.conn_at(slot) else { return };
+        if conn.state.read.class == ReadClass::Moved {
+            let id = conn.id;
+            return self.on_moved(&[id]);
+        }
         conn.report_dropped(consumer);
         let Some((id, mut connection)) = self.detach(slot) else { return };
         if connection.read.class == ReadClass::Packed {

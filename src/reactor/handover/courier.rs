@@ -5,13 +5,16 @@
 //! new                         old
 //! HELLO version        ->
 //!                      <-     HELLO version, or REFUSED if it has another one
+//!                      <-     COPY (queued output, while connections work)
 //!                             the reactors freeze, JavaScript does its part
 //!                      <-     PORT (its descriptor), with the state of the program
 //!                      <-     BATCH (a descriptor for each connection)
+//! it listens
 //! HELD                 ->     it has understood all of them; a few batches can be on their way
 //!                      <-     ... END, with the time since they were read, after the last HELD
-//! it listens, and its program has the state
+//! its program has the state
 //! MINE                 ->     here, and at no other time, the port and all connections change their owner
+//! end, it has opened them     connections leave
 //! ```
 //!
 //! A message is its kind, the length of its body in four bytes, and the body. Descriptors come with the kind. If the
@@ -35,8 +38,8 @@ use rustix::net::{
     SendFlags,
 };
 
-use super::parcel::{self, Parcel};
-use super::{BATCH_BYTES, MOST, Packed, Packs, Stays};
+use super::parcel::{self, Copies, Parcel};
+use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays};
 use crate::engine::portable::{Decoder, Encoder};
 use crate::reactor::{Command, ConnectionId, Handle, Transport};
 
@@ -51,6 +54,7 @@ const BATCH: u8 = 4;
 const HELD: u8 = 5;
 const END: u8 = 6;
 const MINE: u8 = 7;
+const COPY: u8 = 8;
 
 /// Batches on their way: the system limits the descriptors that are.
 const AHEAD: usize = 4;
@@ -67,8 +71,10 @@ const GREETING: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(1);
 /// How often it is looked at whether the other process, which waits, is still there.
 const LOOK: Duration = Duration::from_millis(20);
-/// From PORT to MINE: nothing is read meanwhile.
+/// For all copies; and from PORT to MINE: nothing is read meanwhile.
 const TRANSFER: Duration = Duration::from_secs(30);
+/// From MINE until the other process has opened the connections.
+const OPENING: Duration = Duration::from_secs(1);
 /// For all that the process before does, the work of its program and other conversations included.
 const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -76,18 +82,15 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 pub enum Report {
     /// The other side speaks our version.
     Met,
-    /// All has come, and is the caller's to take.
-    Whole(Offer),
+    /// It has copies of queued output.
+    Copied,
+    /// All belongs to the other process.
+    Given,
+    /// The listening socket, and the state of the program: the caller can listen.
+    Port(OwnedFd, Vec<u8>),
+    /// All has come, and is the caller's to take. For so long connections have not been read.
+    Whole(Duration),
     Ended(Outcome),
-}
-
-pub struct Offer {
-    /// The listening socket.
-    pub port: OwnedFd,
-    /// Of the program.
-    pub state: Vec<u8>,
-    /// For how long connections have not been read.
-    pub paused: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +102,14 @@ pub struct Outcome {
     pub bytes: usize,
     /// `None`: all that can move has.
     pub failure: Option<io::Error>,
+}
+
+/// To a process that gives, in this order.
+pub enum Order {
+    /// After [`Report::Met`]: the connections of this listener will be given.
+    Copy { handles: Vec<Handle>, listener: u32 },
+    /// After [`Report::Copied`].
+    Give(Giving),
 }
 
 /// From a process that gives, once its reactors can pack.
@@ -118,17 +129,16 @@ pub struct Taking {
     pub listener: u32,
 }
 
-/// Gives the connections of a listener away. `start` brings the order after [`Report::Met`]; without it nothing has
-/// changed.
-pub fn give(stream: UnixStream, start: &Receiver<Giving>, report: &dyn Fn(Report)) {
+/// Gives the connections of a listener away. `orders` brings what to do; without [`Order::Give`] nothing has changed.
+pub fn give(stream: UnixStream, orders: &Receiver<Order>, report: &dyn Fn(Report)) {
     let mut outcome = Outcome::default();
-    outcome.failure = converse_giving(stream, start, report, &mut outcome).err();
+    outcome.failure = converse_giving(stream, orders, report, &mut outcome).err();
     report(Report::Ended(outcome));
 }
 
 fn converse_giving(
     stream: UnixStream,
-    start: &Receiver<Giving>,
+    orders: &Receiver<Order>,
     report: &dyn Fn(Report),
     outcome: &mut Outcome,
 ) -> io::Result<()> {
@@ -140,11 +150,27 @@ fn converse_giving(
     }
     peer.send(HELLO, &hello(), &[])?;
     report(Report::Met);
-    let giving = peer.stay_until(start)?;
+    let giving = loop {
+        match peer.stay_until(orders)? {
+            Order::Copy { handles, listener } => {
+                peer.within(TRANSFER);
+                copy_all(&mut peer, &handles, listener, outcome)?;
+                report(Report::Copied);
+            }
+            Order::Give(giving) => break giving,
+        }
+    };
     let mut moved = Vec::new();
     let given = give_all(&mut peer, &giving, &mut moved, outcome);
     if given.is_ok() {
+        report(Report::Given);
         outcome.moved = moved.iter().map(Vec::len).sum();
+        for (handle, ids) in giving.handles.iter().zip(&moved) {
+            let _ended = handle.submit(Command::Given(ids.clone()));
+        }
+        // Clients wait for the other process, which has work for all processors until it has opened the connections.
+        peer.within(OPENING);
+        let _opened = peer.receive(0);
         for (handle, ids) in giving.handles.iter().zip(moved) {
             let _ended = handle.submit(Command::Moved(ids));
         }
@@ -154,6 +180,23 @@ fn converse_giving(
         let _ended = handle.submit(Command::Thaw { listener: giving.listener, accepts: given.is_err() });
     }
     given
+}
+
+fn copy_all(peer: &mut Peer, handles: &[Handle], listener: u32, outcome: &mut Outcome) -> io::Result<()> {
+    for handle in handles {
+        let mut left = None;
+        while left.as_ref().is_none_or(|left: &Vec<u32>| !left.is_empty()) {
+            let (to, copied) = channel();
+            handle.submit(Command::Copy { listener, left: left.take(), to })?;
+            let Copied { copies, left: next } = copied.recv_timeout(peer.left()?).map_err(late)?;
+            for (slot, copy) in copies {
+                outcome.bytes += copy.len();
+                peer.send(COPY, &[&u64::from(slot).to_le_bytes()[..], &copy].concat(), &[])?;
+            }
+            left = Some(next);
+        }
+    }
+    Ok(())
 }
 
 /// `moved`: the connections of each reactor that go.
@@ -232,18 +275,23 @@ fn ask(handle: &Handle, listener: u32) -> io::Result<Receiver<Packs>> {
 }
 
 fn give_batch(peer: &mut Peer, batch: &[Packed]) -> io::Result<()> {
-    let lengths: Vec<[u8; 8]> =
-        batch.iter().map(|packed| (packed.state.len() as u64).to_le_bytes()).collect();
-    let parts = lengths.iter().zip(batch).flat_map(|(len, packed)| [len.as_slice(), packed.state.as_slice()]);
+    // Most states are short: a system call for each would take longer than to copy them.
+    let mut body = Vec::with_capacity(batch.iter().map(|packed| packed.state.len() + size_of::<u64>()).sum());
+    batch.iter().for_each(|packed| Encoder(&mut body).bytes(&packed.state));
     let sockets: Vec<BorrowedFd<'_>> = batch.iter().map(|packed| packed.socket.as_fd()).collect();
-    peer.send_parts(BATCH, &parts.collect::<Vec<_>>(), &sockets)
+    peer.send(BATCH, &body, &sockets)
 }
 
-/// Takes connections. `start` brings the order after [`Report::Whole`]; without it nothing has changed.
+/// Takes connections. `start` brings the order after [`Report::Whole`]; without it nothing has changed. The conversation
+/// ends when `start` does.
 pub fn take(stream: UnixStream, start: &Receiver<Taking>, report: &dyn Fn(Report)) {
     let mut outcome = Outcome::default();
-    outcome.failure = converse_taking(stream, start, report, &mut outcome).err();
+    let taken = converse_taking(stream, start, report, &mut outcome);
+    let peer = taken.map_err(|failure| outcome.failure = Some(failure)).ok();
     report(Report::Ended(outcome));
+    if peer.is_some() {
+        let _opened = start.recv();
+    }
 }
 
 fn converse_taking(
@@ -251,17 +299,18 @@ fn converse_taking(
     start: &Receiver<Taking>,
     report: &dyn Fn(Report),
     outcome: &mut Outcome,
-) -> io::Result<()> {
+) -> io::Result<Peer> {
     let mut peer = Peer::new(stream, LONG_PATIENCE)?;
     peer.send(HELLO, &hello(), &[])?;
     let (kind, body, _) = peer.receive(SHORT)?;
     read_hello(kind, &body)?;
     report(Report::Met);
     peer.within(LONG_PATIENCE);
-    let (state, mut sockets) = peer.receive_kind(PORT)?;
+    let (copies, state, mut sockets) = receive_port(&mut peer, outcome)?;
     let port = sockets.pop().ok_or_else(|| invalid("no port came"))?;
-    let (batches, paused) = take_all(&mut peer, outcome)?;
-    report(Report::Whole(Offer { port, state, paused }));
+    report(Report::Port(port, state));
+    let (batches, paused) = take_all(&mut peer, copies, outcome)?;
+    report(Report::Whole(paused));
     let Ok(Taking { handles, listener }) = start.recv() else { return Err(cancelled()) };
     peer.within(TRANSFER);
     peer.send(MINE, &[], &[])?;
@@ -272,13 +321,33 @@ fn converse_taking(
     for handle in &handles {
         let _ended = handle.submit(Command::Thaw { listener, accepts: true });
     }
-    Ok(())
+    Ok(peer)
+}
+
+/// PORT, and the copies before it.
+fn receive_port(peer: &mut Peer, outcome: &mut Outcome) -> io::Result<(Copies, Vec<u8>, Vec<OwnedFd>)> {
+    let mut copies = Copies::new();
+    loop {
+        let (kind, mut body, sockets) = peer.receive(MOST_BYTES)?;
+        if kind == PORT {
+            return Ok((copies, body, sockets));
+        }
+        let slot = Decoder(&body).number().filter(|_| kind == COPY);
+        let slot = slot.ok_or_else(|| invalid("an unexpected message"))?;
+        outcome.bytes += body.len();
+        drop(body.drain(..size_of::<u64>()));
+        copies.insert(slot, body);
+    }
 }
 
 type Batch = Vec<(Transport, Parcel)>;
 
 /// All connections, and for how long the other process has not read them.
-fn take_all(peer: &mut Peer, outcome: &mut Outcome) -> io::Result<(Vec<Batch>, Duration)> {
+fn take_all(
+    peer: &mut Peer,
+    mut copies: Copies,
+    outcome: &mut Outcome,
+) -> io::Result<(Vec<Batch>, Duration)> {
     let mut batches = Vec::new();
     loop {
         let (kind, body, sockets) = peer.receive(MOST_BYTES)?;
@@ -290,18 +359,18 @@ fn take_all(peer: &mut Peer, outcome: &mut Outcome) -> io::Result<(Vec<Batch>, D
             }
             _ => return Err(invalid("an unexpected message")),
         }
-        batches.push(read_batch(&body, sockets)?);
+        batches.push(read_batch(&body, sockets, &mut copies)?);
         outcome.bytes += body.len();
         peer.send(HELD, &[], &[])?;
     }
 }
 
-fn read_batch(body: &[u8], sockets: Vec<OwnedFd>) -> io::Result<Batch> {
+fn read_batch(body: &[u8], sockets: Vec<OwnedFd>, copies: &mut Copies) -> io::Result<Batch> {
     let from = &mut Decoder(body);
     let mut parcels = Vec::with_capacity(sockets.len());
     for socket in sockets {
-        let parcel =
-            from.bytes().and_then(Parcel::decode).ok_or_else(|| invalid("a malformed connection"))?;
+        let parcel = from.bytes().and_then(Parcel::decode).and_then(|parcel| parcel.complete(copies));
+        let parcel = parcel.ok_or_else(|| invalid("a malformed connection"))?;
         #[expect(clippy::disallowed_types, reason = "on its way to a reactor")]
         let stream = std::net::TcpStream::from(socket);
         parcels.push((Transport::from(stream), parcel));
@@ -412,13 +481,7 @@ impl Peer {
     }
 
     fn send(&mut self, kind: u8, body: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
-        self.send_parts(kind, &[body], sockets)
-    }
-
-    /// Sends a message, with the parts as its body.
-    fn send_parts(&mut self, kind: u8, parts: &[&[u8]], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let len = u32::try_from(len).map_err(|_too_long| invalid("a message is too long"))?;
+        let len = u32::try_from(body.len()).map_err(|_too_long| invalid("a message is too long"))?;
         let [a, b, c, d] = len.to_le_bytes();
         let head = [kind, a, b, c, d];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
@@ -430,7 +493,7 @@ impl Peer {
         self.time(UnixStream::set_write_timeout)?;
         let sent = retry_on_intr(|| rustix::net::sendmsg(&self.stream, &slices, &mut control, flags()));
         self.write(head.get(sent.map_err(|error| named(error.into()))?..).unwrap_or_default())?;
-        parts.iter().flat_map(|part| part.chunks(PIECE)).try_for_each(|piece| self.write(piece))
+        body.chunks(PIECE).try_for_each(|piece| self.write(piece))
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {

@@ -1,9 +1,11 @@
 //! Live connections that move to another process: what this process keeps of them, and what it takes over.
 //!
 //! ```text
+//! Copy     copies of long queues, while all goes on
 //! Freeze   the listener does not accept, its connections are not read -> on_frozen, after all that was read
 //! Pack     some connections that can move as bytes, with duplicates of their sockets; they are not written any more
-//! Moved    the other process has these: they leave without an end
+//! Given    the other process has these
+//! Moved    and they leave without an end: that is work, and comes later
 //! Thaw     the others go on -> on_thawed
 //!
 //! Import   in the other process: connections open again, and are not read before Thaw
@@ -52,6 +54,11 @@ const MOST: usize = 64;
 /// No more are packed from these many bytes on.
 const BATCH_BYTES: usize = 4 << 20;
 
+/// Queued output of this length is copied while its connection works: little of it is left to be packed.
+const MUCH: usize = 4 << 10;
+/// Most connections that are looked at together for that.
+const LOOKS: usize = 1024;
+
 /// Bytes that hold the state of most connections.
 const USUAL: usize = 1024;
 
@@ -69,6 +76,13 @@ pub struct Packs {
     pub stay: Stays,
     /// If it is false and none are packed, no descriptors are left.
     pub is_last: bool,
+}
+
+/// Copies of queued output, by slot.
+pub struct Copied {
+    pub copies: Vec<(u32, Vec<u8>)>,
+    /// Slots to look at later.
+    pub left: Vec<u32>,
 }
 
 /// Why a connection cannot move.
@@ -163,6 +177,30 @@ impl Handovers {
 }
 
 impl<C: Consumer> Reactor<C> {
+    /// Copies the output of some connections. `left`: of an earlier call, or all.
+    pub(super) fn on_copy(&mut self, listener: u32, left: Option<Vec<u32>>, to: &Sender<Copied>) {
+        let mut left = left.unwrap_or_else(|| self.slots_of(listener));
+        let (mut copies, mut bytes, mut looks) = (Vec::new(), 0, 0);
+        while bytes < BATCH_BYTES
+            && looks < LOOKS
+            && let Some(slot) = left.pop()
+        {
+            looks += 1;
+            let Some(origin) = self.handovers.origins.get_mut(&slot) else { continue };
+            // Another process has an earlier one.
+            origin.copied = None;
+            let Some(connection) = self.connections.get_mut(slot) else { continue };
+            if (MUCH..parcel::LONGEST).contains(&connection.write.waiting()) {
+                let (copy, positions) = connection.write.copy();
+                origin.copied = Some(positions);
+                bytes += copy.len();
+                copies.push((slot, copy));
+            }
+        }
+        // If no receiver is left, the conversation has ended.
+        let _given_up = to.send(Copied { copies, left });
+    }
+
     pub(super) fn on_freeze(&mut self, listener: u32) {
         self.listeners.stop(listener);
         self.handovers.frozen.insert(listener);
@@ -222,8 +260,8 @@ impl<C: Consumer> Reactor<C> {
         packs
     }
 
-    /// The other process has these connections.
-    pub(super) fn on_moved(&mut self, ids: &[ConnectionId]) {
+    /// The other process has these connections: nothing here ends them any more.
+    pub(super) fn on_given(&mut self, ids: &[ConnectionId]) {
         for &id in ids {
             let Some(connection) =
                 self.connections.get(id).filter(|connection| connection.read.class == ReadClass::Packed)
@@ -233,6 +271,16 @@ impl<C: Consumer> Reactor<C> {
             if matches!(connection.life, Life::Closing { .. }) {
                 // The program has closed it on its way. The other process writes no close frame for that.
                 self.destroy(id.slot, Cause::Terminate);
+            } else {
+                connection.read.class = ReadClass::Moved;
+            }
+        }
+    }
+
+    /// These connections leave.
+    pub(super) fn on_moved(&mut self, ids: &[ConnectionId]) {
+        for &id in ids {
+            if self.connections.get(id).is_none_or(|connection| connection.read.class != ReadClass::Moved) {
                 continue;
             }
             let packed_at = self.handovers.origins.get(&id.slot).map_or(0, |origin| origin.packed_at);
@@ -399,7 +447,7 @@ impl Conn<'_> {
         if !matches!(request, Ok(Some(_))) || read_accept(&origin.response).is_none() {
             return Err(Stay::Unknown);
         }
-        let queued = connection.write.export().ok_or(Stay::Closing)?;
+        let (left, queued) = connection.write.export(origin.copied.as_ref()).ok_or(Stay::Closing)?;
         let engine = connection.engine.export(connection.config.engine.role).ok_or(Stay::Compressed)?;
         Ok(Opened {
             request: origin.request.to_vec(),
@@ -412,6 +460,7 @@ impl Conn<'_> {
                 silence: self.timers.left(&connection.deadline),
                 rates: self.reader.export_rates(self.id.slot, self.timers.now()),
                 received: connection.read.received,
+                copied: left.map(|left| (self.id.slot.into(), left)),
                 queued,
             },
         })

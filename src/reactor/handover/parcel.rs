@@ -1,5 +1,6 @@
 //! A connection as bytes.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ pub(super) const LONGEST: usize = 256 << 20;
 
 /// Of heads that the other process has accepted, whatever limits it has.
 pub(super) const HEADS: HeadLimits = HeadLimits { bytes: 1 << 20, fields: MAX_HEADERS };
+
+/// Copies of queued output by slot, made while the connections worked.
+pub(super) type Copies = HashMap<u64, Vec<u8>>;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parcel {
@@ -48,6 +52,8 @@ pub(in crate::reactor) struct Rest {
     /// How much of its rates is used up: the time until they are whole again.
     pub(super) rates: [Duration; 2],
     pub(super) received: u64,
+    /// The slot of a copy that came before, and its first bytes that have left by now: the others precede `queued`.
+    pub(super) copied: Option<(u64, u64)>,
     /// Output that the kernel does not have.
     pub(super) queued: Vec<u8>,
 }
@@ -103,6 +109,19 @@ impl Parcel {
         };
         from.is_empty().then_some(Self { client, unread, state })
     }
+
+    /// Puts the output of a copy where it belongs. `None`: there is no such copy.
+    pub(super) fn complete(mut self, copies: &mut Copies) -> Option<Self> {
+        if let State::Open(opened) = &mut self.state
+            && let Some((slot, left)) = opened.rest.copied.take()
+        {
+            let mut queued = copies.remove(&slot)?;
+            drop(queued.drain(..usize::try_from(left).ok().filter(|&left| left <= queued.len())?));
+            queued.append(&mut opened.rest.queued);
+            opened.rest.queued = queued;
+        }
+        Some(self)
+    }
 }
 
 impl Rest {
@@ -115,6 +134,10 @@ impl Rest {
             put.number(nanos(rate));
         }
         put.number(self.received);
+        put.option(self.copied, |put, (slot, left)| {
+            put.number(slot);
+            put.number(left);
+        });
         put.bytes(&self.queued);
     }
 
@@ -126,6 +149,7 @@ impl Rest {
             silence: from.option(|from| from.number().map(Duration::from_nanos))?,
             rates: [Duration::from_nanos(from.number()?), Duration::from_nanos(from.number()?)],
             received: from.number()?,
+            copied: from.option(|from| Some((from.number()?, from.number()?)))?,
             queued: from.bytes()?.to_vec(),
         })
     }

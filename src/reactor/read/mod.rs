@@ -242,12 +242,19 @@ pub(super) enum ReadClass {
     Frozen,
     /// None, nor is it written: its state is on the way to another process.
     Packed,
+    /// The same, and it belongs to the other process: it is about to leave.
+    Moved,
 }
 
 impl ReadClass {
     #[inline]
     pub(super) fn is_moving(self) -> bool {
-        matches!(self, Self::Frozen | Self::Packed)
+        self == Self::Frozen || self.is_packed()
+    }
+
+    #[inline]
+    pub(super) fn is_packed(self) -> bool {
+        matches!(self, Self::Packed | Self::Moved)
     }
 
     /// After a share of which `spent` was used.

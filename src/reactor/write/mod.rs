@@ -16,6 +16,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -317,10 +318,20 @@ impl WriteHalf {
         self.outgoing.pushed()
     }
 
-    /// A copy of the bytes that wait. `None`: more are being made, or something else must happen first.
-    pub(super) fn export(&self) -> Option<Vec<u8>> {
+    /// A copy of the bytes that wait, and their positions among all bytes ever queued.
+    pub(super) fn copy(&self) -> (Vec<u8>, Range<u64>) {
+        (self.outgoing.copy(0), self.outgoing.written()..self.outgoing.pushed())
+    }
+
+    /// A copy of the bytes that wait. With an earlier copy of some of them, of these positions: how many of that have left, and
+    /// the others. `None`: more are being made, or something else must happen first.
+    pub(super) fn export(&self, earlier: Option<&Range<u64>>) -> Option<(Option<u64>, Vec<u8>)> {
         let moves = matches!(self.state, WriteState::Open(HoldReason::None | HoldReason::Edge));
-        (moves && self.deferred.is_none()).then(|| self.outgoing.copy())
+        let written = self.outgoing.written();
+        let earlier = earlier.filter(|earlier| earlier.contains(&written));
+        let without = earlier.map_or(0, |earlier| (earlier.end - written) as usize);
+        let left = earlier.map(|earlier| written - earlier.start);
+        (moves && self.deferred.is_none()).then(|| (left, self.outgoing.copy(without)))
     }
 
     /// The first bytes of a connection that has come from another process.

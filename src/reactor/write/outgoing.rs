@@ -146,11 +146,14 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(frame);
     }
 
-    /// The bytes that wait.
-    pub(super) fn copy(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.len);
-        self.queue.iter().flat_map(|queue| queue.iter()).for_each(|frame| bytes.extend_from_slice(frame));
-        bytes.extend_from_slice(self.gathered.get(self.gathered_start..).unwrap_or_default());
+    /// The bytes that wait, without the first ones.
+    pub(super) fn copy(&self, mut without: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len.saturating_sub(without));
+        let frames = self.queue.iter().flat_map(|queue| queue.iter()).map(|frame| &**frame);
+        for part in frames.chain(self.gathered.get(self.gathered_start..)) {
+            bytes.extend_from_slice(part.get(without..).unwrap_or_default());
+            without = without.saturating_sub(part.len());
+        }
         bytes
     }
 

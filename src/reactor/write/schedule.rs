@@ -13,7 +13,7 @@ use super::Writer;
 use super::outgoing::Written;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::queue::Mark;
-use crate::reactor::read::{PeerSide, ReadClass};
+use crate::reactor::read::PeerSide;
 use crate::reactor::transport::Ahead;
 use crate::reactor::{Conn, ConnectionId, Connections, Consumer, Reactor};
 
@@ -54,7 +54,7 @@ impl Conn<'_> {
     /// Writes the connection's share, or puts it after the others if more than `most` bytes wait.
     /// Returns the charge in bytes.
     fn write_share<C: Consumer>(&mut self, consumer: &mut C, most: usize) -> usize {
-        if self.state.read.class == ReadClass::Packed {
+        if self.state.read.class.is_packed() {
             return 0;
         }
         let queued = self.state.write.outgoing.len();

@@ -13,7 +13,6 @@ use super::masking::Masking;
 use crate::reactor::command::apply::submit;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE};
-use crate::reactor::read::ReadClass;
 use crate::reactor::{Conn, Connection};
 
 impl Conn<'_> {
@@ -186,7 +185,7 @@ impl Conn<'_> {
         let connection = &self.state;
         len >= IN_PLACE
             && connection.write.outgoing.is_empty()
-            && connection.read.class != ReadClass::Packed
+            && !connection.read.class.is_packed()
             && connection.takes_frames()
             && !connection.is_client()
     }
@@ -216,7 +215,7 @@ impl Conn<'_> {
     /// Writes at most `most` of the queued bytes now, not at the end of the turn; charged like a
     /// command.
     pub(in crate::reactor) fn write_at_once(&mut self, most: usize) {
-        if self.state.read.class == ReadClass::Packed {
+        if self.state.read.class.is_packed() {
             return;
         }
         let before = self.state.write.outgoing.written();

@@ -27,7 +27,11 @@ fn converse(
         scope.spawn(move || drop(theirs(&mut Peer::new(their_stream, PATIENCE).unwrap())));
         loop {
             match reports.recv().unwrap() {
-                Report::Ended(outcome) => return outcome,
+                Report::Ended(outcome) => {
+                    // The caller needs the conversation no more.
+                    drop(begin);
+                    return outcome;
+                }
                 report => begin(report),
             }
         }
@@ -39,16 +43,21 @@ fn give_to(old: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send
     converse(
         move |stream, report| give(stream, &begun, report),
         theirs,
-        |_met| {
+        |report| {
+            let handles = vec![old.handle.clone()];
+            if let Report::Met = report {
+                return start.send(Order::Copy { handles, listener: 0 }).unwrap();
+            }
+            let Report::Copied = report else { return };
             old.submit(Command::Freeze(0));
             let giving = Giving {
-                handles: vec![old.handle.clone()],
+                handles,
                 listener: 0,
                 port: TcpListener::bind("127.0.0.1:0").unwrap().into(),
                 state: b"state".to_vec(),
                 frozen: Instant::now(),
             };
-            start.send(giving).unwrap();
+            start.send(Order::Give(giving)).unwrap();
         },
     )
 }
@@ -58,7 +67,7 @@ fn take_from(new: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Se
     converse(
         move |stream, report| take(stream, &begun, report),
         theirs,
-        |report| {
+        move |report| {
             if let Report::Whole(_) = report {
                 start.send(Taking { handles: vec![new.handle.clone()], listener: 0 }).unwrap();
             }
@@ -166,6 +175,22 @@ fn descriptors_of_a_new_process_are_closed() {
     clients[0].drain();
 }
 
+/// Connections leave when the other process has opened them.
+#[test]
+fn an_old_process_waits_for_the_new_one() {
+    let old = server();
+    let _client = Client::open(old.address);
+    let has_opened = std::sync::atomic::AtomicBool::new(false);
+    let outcome = give_to(&old, |peer| {
+        up_to(peer, 2)?;
+        peer.send(MINE, &[], &[])?;
+        std::thread::sleep(Duration::from_millis(50));
+        has_opened.store(true, std::sync::atomic::Ordering::SeqCst);
+        Ok(())
+    });
+    assert!(outcome.failure.is_none() && has_opened.into_inner());
+}
+
 /// However slowly bytes come and go.
 #[test]
 fn a_message_in_small_parts_has_an_end() {
@@ -252,11 +277,19 @@ fn an_old_process_that_says_something_else_gives_nothing() {
     *later.iter_mut().nth_back(7).unwrap() += 1;
     let with =
         |body, sockets| move |peer: &mut Peer| greet(peer).and_then(|()| peer.send(BATCH, body, sockets));
-    let acts: [Act<'_>; 15] = [
+    let acts: [Act<'_>; 16] = [
         ("HELLO of another program", &|peer| peer.send(HELLO, &other, &[]), "no server of reactor-ws"),
         ("HELLO of another version", &|peer| peer.send(HELLO, &later, &[]), "has version 2"),
         ("REFUSED", &|peer| peer.send(REFUSED, &hello(), &[]), "refuses"),
         ("PORT without HELLO", &|peer| peer.send(PORT, b"", &socket), "no server"),
+        (
+            "COPY without a slot",
+            &|peer| {
+                peer.send(HELLO, &hello(), &[])?;
+                peer.send(COPY, &[0; 7], &[])
+            },
+            "an unexpected message",
+        ),
         (
             "PORT without a descriptor",
             &|peer| {

@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
 
-use super::parcel::{Opened, Parcel, Rest, State};
-use super::{Packed, Packs, Stays};
+use super::parcel::{Copies, Opened, Parcel, Rest, State};
+use super::{Copied, Packed, Packs, Stays};
 use crate::bridge::rates::Rates;
 use crate::engine::MessageKind;
 use crate::reactor::conn::life::Life;
@@ -58,13 +58,14 @@ impl Process {
     fn hand_over(&mut self, other: &mut Self) -> usize {
         let Packs { packed, stay, .. } = self.pack();
         let ids: Vec<ConnectionId> = packed.iter().map(|packed| packed.id).collect();
-        other.take(packed);
+        other.take(packed, Copies::new());
+        self.reactor.on_given(&ids);
         self.reactor.on_moved(&ids);
         self.reactor.on_thaw(0, true);
         stay.by_name().map(|(_, count)| count).sum()
     }
 
-    fn take(&mut self, packed: Vec<Packed>) {
+    fn take(&mut self, packed: Vec<Packed>, mut copies: Copies) {
         let parcels = packed.into_iter().map(|Packed { socket, state, .. }| {
             let parcel = Parcel::decode(&state).expect("it was just encoded");
             let mut again = Vec::new();
@@ -72,7 +73,7 @@ impl Process {
             assert!(state == again, "the same bytes");
             again.push(0);
             assert_eq!(Parcel::decode(&again), None, "a byte too many");
-            (Transport::from(std::net::TcpStream::from(socket)), parcel)
+            (Transport::from(std::net::TcpStream::from(socket)), parcel.complete(&mut copies).unwrap())
         });
         let parcels = parcels.collect();
         self.reactor.on_import(0, parcels);
@@ -251,11 +252,12 @@ fn what_is_sent_too_late_does_not_count_as_moved() {
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
     let packed = old.pack().packed;
     let id = packed[0].id;
-    new.take(packed);
+    new.take(packed, Copies::new());
     old.reactor.step(id, |conn, _| {
         conn.send(MessageKind::Text, true, b"late");
         conn.mark();
     });
+    old.reactor.on_given(&[id]);
     old.reactor.on_moved(&[id]);
     assert!(!old.reactor.handovers.knows(id.slot));
     let sent = old
@@ -263,6 +265,90 @@ fn what_is_sent_too_late_does_not_count_as_moved() {
         .try_iter()
         .filter_map(|(_, seen)| if let Seen::Sent(count) = seen { Some(count) } else { None });
     assert_eq!(sent.sum::<u32>(), 1);
+}
+
+/// Output of which the other process had a copy before: since then some of it has left, or all, and more has come.
+#[test]
+fn copied_output_leaves_once() {
+    let payload: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 7) as u8).collect();
+    for (reads, more) in [(0, false), (0, true), (1 << 20, false), (1 << 20, true), (usize::MAX, true)] {
+        let sent = payload.clone();
+        let script = Script::on_open(move |conn| {
+            conn.send(MessageKind::Binary, true, &sent);
+        });
+        let (mut old, mut new) = (Process::with(script, ListenerConfig::default()), Process::new());
+        let mut client = Client::connect_narrow(old.address, 4096);
+        client.write(UPGRADE.as_bytes());
+        old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0));
+        let (to, copied) = channel();
+        old.reactor.on_copy(0, None, &to);
+        let Copied { copies, left } = copied.recv().unwrap();
+        assert!(left.is_empty());
+        let copies: Copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
+        let mut expected = [client::SWITCHED.as_bytes(), &frame(0x82, None, &payload)].concat();
+        let (mut got, all) = (Vec::new(), expected.len());
+        client.0.set_nonblocking(true).unwrap();
+        let mut read = |got: &mut Vec<u8>, most: usize| {
+            let mut piece = [0; 65536];
+            while got.len() < most
+                && let Ok(len @ 1..) = std::io::Read::read(&mut client.0, &mut piece)
+            {
+                got.extend_from_slice(&piece[..len]);
+            }
+            got.len() >= most
+        };
+        old.until(|_| read(&mut got, reads.min(all)));
+        if more {
+            old.reactor.step_at(0, |conn, _| {
+                conn.send(MessageKind::Text, true, b"more");
+            });
+            expected.extend(frame(0x81, None, b"more"));
+        }
+        let Packs { packed, .. } = old.pack();
+        let ids = [packed[0].id];
+        assert!(
+            packed[0].state.len() < 2000,
+            "{reads} {more}: {} bytes, the copy is sent again",
+            packed[0].state.len()
+        );
+        if reads < all {
+            let parcel = || Parcel::decode(&packed[0].state).unwrap();
+            assert!(parcel().complete(&mut Copies::new()).is_none());
+            let State::Open(opened) = parcel().state else { panic!("it is open") };
+            let left = opened.rest.copied.map(|(_, left)| left);
+            let short = parcel().complete(&mut Copies::from([(0, Vec::new())]));
+            assert_eq!(short.is_none(), left != Some(0), "of which more has left than it has");
+        }
+        new.take(packed, copies);
+        old.reactor.on_given(&ids);
+        old.reactor.on_moved(&ids);
+        new.until(|_| read(&mut got, expected.len()));
+        assert!(got == expected, "{reads} {more}");
+    }
+}
+
+/// Once the other process has a connection, the program here cannot end it.
+#[test]
+fn a_connection_that_is_given_cannot_be_ended() {
+    for closes in [false, true] {
+        let (mut old, mut new) = (Process::new(), Process::new());
+        let mut client = Client::connect(old.address);
+        client.write(UPGRADE.as_bytes());
+        old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+        let Packs { packed, .. } = old.pack();
+        let id = packed[0].id;
+        old.reactor.on_given(&[id]);
+        old.reactor.step(id, |conn, _| if closes { conn.close(None, b"") } else { conn.terminate() });
+        old.turn();
+        new.take(packed, Copies::new());
+        old.reactor.on_moved(&[id]);
+        old.reactor.on_thaw(0, true);
+        assert_eq!(old.reactor.connections(), 0);
+        assert!(old.seen.try_iter().all(|(_, seen)| seen != Seen::Closed));
+        client.write(&frame(0x81, Some([0; 4]), b"x"));
+        let seen = &new.seen;
+        until(&mut new.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Text(b"x".to_vec())));
+    }
 }
 
 #[test]
@@ -314,8 +400,8 @@ fn a_connection_that_ends_on_its_way_ends_everywhere() {
         let id = packed[0].id;
         old.reactor.step(id, |conn, _| if closes { conn.close(None, b"") } else { conn.terminate() });
         if moves {
-            old.reactor.on_moved(&[id]);
-            new.take(packed);
+            old.reactor.on_given(&[id]);
+            new.take(packed, Copies::new());
             new.until(|reactor| reactor.connections() == 0);
             assert!(new.seen.try_iter().any(|(_, seen)| seen == Seen::Closed));
         }
@@ -380,6 +466,7 @@ fn all_state_of_a_connection_moves_again() {
         silence: Some(silence),
         rates,
         received: 1 << 33,
+        copied: None,
         queued: frame(0x81, None, b"queued"),
     };
     (moved.client, moved.unread) = (Some("192.0.2.7:4711".parse().unwrap()), vec![0x81]);
