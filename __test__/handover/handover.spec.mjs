@@ -739,10 +739,10 @@ inMode('a server that closes removes its own socket, and no other', async (t) =>
   const files = () => readdirSync(dirname(path));
   for (const isEarly of [true, false]) {
     const wss = new WebSocketServer({ port: 0, handover: path });
-    await once(wss, 'listening');
-    if (!isEarly) await until(() => files().join() === 'h.sock');
-    wss.close();
-    await once(wss, 'close');
+    const closed = once(wss, 'close');
+    if (isEarly) wss.once('listening', () => wss.close());
+    else void until(() => files().join() === 'h.sock').then(() => wss.close());
+    await closed;
     await until(() => files().length === 0);
   }
   const wss = new WebSocketServer({ port: 0, handover: path });

@@ -257,7 +257,8 @@ class Handover {
   onBound(serve) {
     this.serve = () => {
       serve();
-      this.open();
+      // A listener of 'listening' can have closed it.
+      if (!this.isOver) this.open();
     };
     if (!this.isTaking) return this.serve();
     this.isBound = true;
