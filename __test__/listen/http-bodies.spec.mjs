@@ -6,7 +6,7 @@ import net from 'node:net';
 
 import test from 'ava';
 
-import { WAYS, httpServer, startGiven, talk } from '../helpers/handoff.mjs';
+import { WAYS, httpServer, listenGiven, startGiven, talk } from '../helpers/handoff.mjs';
 import { RawClient } from '../helpers/raw-client.mjs';
 
 const HOST = 'Host: a\r\n';
@@ -26,6 +26,47 @@ async function exchange(port, path, body, options = {}) {
 
 /** Bytes that the kernel and the streams on the way may hold; more wait at their source. */
 const IN_BETWEEN = 24 * MEGABYTE;
+
+// The bytes come with the connection, and later ones after its listeners.
+const EARLY = {
+  destroy: (socket) => socket.destroy(),
+  // Relayed bytes, as those of TLS in Node, are not held back.
+  'destroy after a promise': async (socket) => {
+    await undefined;
+    await undefined;
+    socket.destroy();
+  },
+  pause: (socket) => {
+    socket.pause();
+    setTimeout(() => socket.resume(), 20);
+  },
+};
+
+for (const [name, act] of Object.entries(EARLY)) {
+  for (const way of Object.keys(WAYS).filter((one) => one === 'socket' || !name.endsWith('promise'))) {
+    test(`${way}: a listener of 'connection' that does: ${name}`, async (t) => {
+      const seen = [];
+      const server = httpServer(t, (request, response) => {
+        seen.push(request.url);
+        request.resume().on('end', () => response.end(request.url));
+      });
+      let isFirst = true;
+      server.on('connection', (socket) => {
+        if (isFirst) act(socket);
+        isFirst = false;
+      });
+      const { port } = await listenGiven(t, way, server);
+      const length = 3 * 65_536;
+      const asked = [`POST /one HTTP/1.1\r\n${HOST}Content-Length: ${length}\r\n\r\n`, `${'b'.repeat(length)}GET /two HTTP/1.1\r\n${HOST}${CLOSE}\r\n`];
+      const canary = () => talk(t, port, asked.join(''));
+      const got = await talk(t, port, asked).catch(() => '');
+      const isServed = name === 'pause';
+      t.is(/\/one[\s\S]*\/two$/.test(got), isServed);
+      t.deepEqual(seen, isServed ? ['/one', '/two'] : []);
+      t.regex(await canary(), /\/one[\s\S]*\/two$/);
+    });
+  }
+}
 
 for (const way of Object.keys(WAYS)) {
   test(`${way}: bodies of every size, both ways, with and without a length`, async (t) => {

@@ -90,7 +90,12 @@ function connect(server, socket, read) {
     socket._owner.serveSession();
     show(begun, socket);
   };
-  const unshift = () => session?.destroyed || socket.unshift(read);
+  const unshift = () => {
+    if (session?.destroyed || socket.destroyed) return;
+    // Node's parser reads the handle, also while the stream is paused: it must not get the next bytes first.
+    if (socket.parser?._consumed && socket.isPaused()) socket.emit('data', read);
+    else socket.unshift(read);
+  };
   if (socket._owner) unshift();
   // Before the tick in which a session reads these bytes, even if it has been destroyed.
   else if (isSession) process.nextTick(unshift);
@@ -106,8 +111,9 @@ function connect(server, socket, read) {
       server.emit(event, socket);
     } finally {
       server.removeListener('session', onSession);
-      // After 'resume', for which Node's parser makes the handle read, also if it has paused the stream before.
-      if (!socket._owner && !isSession) process.nextTick(unshift);
+      // After 'resume', for which Node's parser makes the handle read, also if it has paused the stream before; and after the
+      // promises of listeners, which can destroy the socket. The handle reads after all ticks.
+      if (!socket._owner && !isSession) queueMicrotask(() => process.nextTick(unshift));
     }
   }
 }

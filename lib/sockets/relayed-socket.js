@@ -389,6 +389,11 @@ class RelayedSocket extends Base {
     return this._sockname ?? {};
   }
 
+  /** Nothing more after `destroy()`: bytes that came with the connection are in the stream before a listener sees it. @param {number} [size] */
+  read(size) {
+    return this.destroyed ? null : super.read(size);
+  }
+
   _read() {
     this._owner.wants = true;
     this._owner.feed();
