@@ -808,7 +808,7 @@ inMode('a process before that ends without a word: the port is bound', async (t)
 
 inMode('a new process that closes before it takes: the old one goes on', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path, { late: 200 });
+  const old = await version(t, 'v0', 0, path, { late: 5000 });
   const all = [];
   for (let n = 0; n < 100; n++) all.push(await open(old.port));
   const wss = new WebSocketServer({ port: old.port, host: '127.0.0.1', handover: path });
