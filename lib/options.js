@@ -267,16 +267,13 @@ function checkHealth({ port }, { healthCheck: path }) {
 }
 
 /** @type {(options: ServerOptions, settings: Settings) => void} */
-function checkHandover(options, { handover, reactor, reusePort }) {
+function checkHandover(options, { handover, reusePort }) {
   if (handover === null) return;
   const target = options.port == null ? null : targetOf(options);
   if (options.server || options.noServer) throw new TypeError('options.handover belongs to a port of the reactors: listen(server, { port, handover })');
   if (target === null || target.path !== undefined) throw new TypeError(`options.handover needs a TCP port ${ALONE}`);
   if (options.tls) throw new TypeError('options.handover cannot be used with options.tls: the keys of a connection do not move');
   if (reusePort) throw new TypeError('options.handover cannot be used with options.reusePort: the port moves');
-  if (reactor.reactors === 0 || reactor.reactors === AUTO) {
-    throw new TypeError("options.handover needs a reactor with a thread of its own: options.reactors must not be 0 or 'auto'");
-  }
   checkPath(handover);
 }
 

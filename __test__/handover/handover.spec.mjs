@@ -12,22 +12,29 @@ import { ask, exits, inMode, open, place, until, version } from '../helpers/vers
 
 const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
 
-inMode('a connection moves through three versions, and its client notices nothing', async (t) => {
-  const path = place(t);
-  let current = await version(t, 'v0', 0, path);
-  t.is(statSync(path).mode & 0o777, 0o600);
-  const { port } = current;
-  const ws = await open(port, '/chat?a=1', { headers: { cookie: 'who=me' }, protocols: ['one', 'two'] });
-  t.is(await ask(ws, 'hello'), 'v0 /chat?a=1 1 hello who=me one');
-  for (const [n, name] of ['v1', 'v2', 'v3'].entries()) {
-    const next = await version(t, name, port, path);
-    t.regex(await exits(t, current), /closed/);
-    current = next;
-    t.is(await ask(ws, 'again'), `${name} /chat?a=1 ${n + 2} again who=me one`);
-  }
-  ws.close(1000);
-  t.is(await ws.closes, 1000);
-});
+// What wakes a loop or a thread without traffic is the conversation alone.
+for (const [where, options] of [
+  ['in the mode of this run', {}],
+  ['on the event loop', { reactors: 0 }],
+  ['on the event loop or a thread', { reactors: 'auto' }],
+]) {
+  inMode(`a connection moves through three versions, ${where}, and its client notices nothing`, async (t) => {
+    const path = place(t);
+    let current = await version(t, 'v0', 0, path, options);
+    t.is(statSync(path).mode & 0o777, 0o600);
+    const { port } = current;
+    const ws = await open(port, '/chat?a=1', { headers: { cookie: 'who=me' }, protocols: ['one', 'two'] });
+    t.is(await ask(ws, 'hello'), 'v0 /chat?a=1 1 hello who=me one');
+    for (const [n, name] of ['v1', 'v2', 'v3'].entries()) {
+      const next = await version(t, name, port, path, options);
+      t.regex(await exits(t, current), /closed/);
+      current = next;
+      t.is(await ask(ws, 'again'), `${name} /chat?a=1 ${n + 2} again who=me one`);
+    }
+    ws.close(1000);
+    t.is(await ws.closes, 1000);
+  });
+}
 
 inMode('connections in their opening handshake, and the client that a proxy has named', async (t) => {
   const path = place(t);
@@ -100,19 +107,23 @@ async function crowd(t, port, count, options, kinds = KINDS) {
   return talkers;
 }
 
-for (const [name, options, deflate] of [
+for (const [name, { modes = [], ...options }, deflate, how] of [
   ['plain', {}, false],
   ['compressed, with windows', { perMessageDeflate: { threshold: 0 } }, true],
   ['on three reactors', { reactors: 3 }, false],
+  ['on the event loop', { reactors: 0 }, false],
+  ['on the event loop and a thread in turn', { reactors: 'auto' }, false, { env: { REACTOR_WS_SWITCH: 'every-turn' } }],
+  ['each in another mode', { modes: [0, 3, 'auto', 1, 0, 'auto', 3] }, false],
   ['with handshakes that JavaScript answers', { hook: true }, false],
 ]) {
   inMode(`under load, ${name}: nothing is closed, lost, repeated or out of order`, async (t) => {
     const path = place(t);
-    let current = await version(t, 'v0', 0, path, options);
+    const start = (n, port) => version(t, `v${n}`, port, path, { ...options, reactors: modes[n] ?? options.reactors }, how);
+    let current = await start(0, 0);
     const { port } = current;
     const talkers = await crowd(t, port, 16, { perMessageDeflate: deflate });
     for (let n = 1; n <= 6; n++) {
-      const next = await version(t, `v${n}`, port, path, options);
+      const next = await start(n, port);
       await exits(t, current);
       current = next;
       const before = talkers.map((talker) => talker.got);
@@ -848,8 +859,6 @@ inMode('options that cannot work name themselves', (t) => {
     [{ handover: join(path, 'missing', 'h.sock') }, /options\.handover: the folder cannot be used/],
     [{ handover: '/h.sock\0' }, /options\.handover: has a null character: \/h\.sock\\0$/],
     [{ handover: path, tls: { cert: '', key: '' } }, /options\.handover cannot be used with options\.tls/],
-    [{ handover: path, reactors: 0 }, /options\.handover needs a reactor with a thread of its own/],
-    [{ handover: path, reactors: 'auto' }, /options\.handover needs a reactor with a thread of its own/],
     [{ handover: path, port: undefined, noServer: true }, /options\.handover belongs to a port of the reactors: listen\(server, \{ port, handover \}\)/],
     [{ handover: path, port: undefined, server: createServer() }, /options\.handover belongs to a port of the reactors/],
     [{ handover: path, port: '/tmp/other.sock' }, /options\.handover needs a TCP port/],

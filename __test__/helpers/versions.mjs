@@ -13,10 +13,8 @@ const AT_ONCE = 6;
 const waiting = [];
 let running = 0;
 
-/** The reactor needs a thread of its own. */
-export const inMode = ['0', 'auto'].includes(process.env.REACTOR_WS_REACTORS) ? test.skip : inTurn;
-
-function inTurn(title, act) {
+/** In the mode of the run, with few others. */
+export function inMode(title, act) {
   ownOnPosix(title, async (t) => {
     if (running++ >= AT_ONCE) await new Promise((resolve) => waiting.push(resolve));
     t.teardown(() => {
@@ -26,8 +24,8 @@ function inTurn(title, act) {
     await act(t);
   });
 }
-inTurn.skip = test.skip;
-inTurn.serial = process.platform === 'win32' ? test.serial.skip : ownSerial;
+inMode.skip = test.skip;
+inMode.serial = process.platform === 'win32' ? test.serial.skip : ownSerial;
 
 /** A folder that only this user can write to, with the path. */
 export function place(t) {

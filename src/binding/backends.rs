@@ -73,14 +73,15 @@ impl Backends {
         }
     }
 
-    /// For other threads.
+    /// For other threads, of those that have sockets.
     ///
     /// # Errors
-    /// The reactor is on this thread, and no other can wake it.
+    /// They have ended.
     #[cfg(unix)]
     pub(super) fn handles(&self) -> Result<Vec<Handle>> {
-        let none = || Error::new(Status::GenericFailure, "no reactor has a thread");
-        self.threads().map(Threads::handles).ok_or_else(none)
+        let ended = || Error::new(Status::GenericFailure, "the reactors have ended");
+        let handles = self.threads().map(Threads::handles);
+        handles.or_else(|| Some(vec![self.inline.handle()?])).ok_or_else(ended)
     }
 
     pub(super) fn submit_to_sockets(&self, command: impl Fn() -> Command) -> Result<()> {

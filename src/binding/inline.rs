@@ -18,6 +18,8 @@ use napi::{Env, Result};
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::PIPE_SLOTS;
 use crate::bridge::seat::Taken;
+#[cfg(unix)]
+use crate::reactor::Handle;
 use crate::reactor::{
     Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until,
 };
@@ -157,6 +159,14 @@ impl Inline {
         let (Some(watch), Some(reactor)) = (&*watch, reactor) else { return Ok(false) };
         reactor.take_sockets().map_err(|error| super::listen::thrown(env, &error, None))?;
         Ok(reactor.descriptor().is_some_and(|descriptor| watch.watch(env, descriptor)))
+    }
+
+    /// `None`: the reactor has ended, or has no sockets.
+    #[cfg(unix)]
+    pub(super) fn handle(&self) -> Option<Handle> {
+        let mut place = self.drive.seat.try_take()?;
+        let reactor = place.reactor()?;
+        reactor.descriptor().map(|_| reactor.handle())
     }
 
     /// Whether the thread does not have the reactor, as far as this one knows.

@@ -7,7 +7,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use mio::Poll;
+use mio::{Poll, Waker};
 
 use crate::bridge::layout::Cause;
 use crate::bridge::read_buffer::Lent;
@@ -16,7 +16,9 @@ use crate::engine::Large;
 use super::command::records::Rest;
 use super::conn::life::Life;
 use super::read::{PeerSide, ReadClass};
-use crate::reactor::{Command, Conn, ConnectionId, Consumer, Forward, Passed, Reactor, ReactorConfig};
+use crate::reactor::{
+    Command, Conn, ConnectionId, Consumer, Forward, Handle, Passed, Reactor, ReactorConfig, WAKER,
+};
 
 /// When a reactor wants its next turn, if no socket brings one sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +62,9 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub fn take_sockets(&mut self) -> io::Result<()> {
-        self.poll = Some(Poll::new()?);
+        let poll = Poll::new()?;
+        self.handle = Handle::new(Some(Waker::new(poll.registry(), WAKER)?));
+        self.poll = Some(poll);
         Ok(())
     }
 

@@ -108,7 +108,7 @@ pub struct Adoption {
 
 struct Mailbox {
     outbox: Outbox<Command>,
-    /// `None`: no other thread has a handle.
+    /// `None`: it has no sockets, and no other thread has a handle.
     waker: Option<Waker>,
 }
 
@@ -135,6 +135,14 @@ impl Handle {
     /// The system's, when the waker cannot be written to; the command stays queued.
     pub fn submit(&self, command: Command) -> io::Result<()> {
         if self.shared.outbox.send(command) { self.shared.wake() } else { Ok(()) }
+    }
+
+    /// As `submit`, from a thread that is neither the reactor's nor its consumer's: an event loop that drives
+    /// the reactor announces no sleep.
+    #[cfg(unix)]
+    pub fn call(&self, command: Command) -> io::Result<()> {
+        let _announced = self.shared.outbox.send(command);
+        self.shared.wake()
     }
 
     /// Wakes the reactor, if it sleeps, without a command: a batch that it waits for was given

@@ -166,18 +166,18 @@ fn converse_giving(
         report(Report::Given);
         outcome.moved = moved.iter().map(Vec::len).sum();
         for (handle, ids) in giving.handles.iter().zip(&moved) {
-            let _ended = handle.submit(Command::Given(ids.clone()));
+            let _ended = handle.call(Command::Given(ids.clone()));
         }
         // Clients wait for the other process, which has work for all processors until it has opened the connections.
         peer.within(OPENING);
         let _opened = peer.receive(0);
         for (handle, ids) in giving.handles.iter().zip(moved) {
-            let _ended = handle.submit(Command::Moved(ids));
+            let _ended = handle.call(Command::Moved(ids));
         }
     }
     for handle in &giving.handles {
         // A reactor that cannot be woken has ended, with its connections.
-        let _ended = handle.submit(Command::Thaw { listener: giving.listener, accepts: given.is_err() });
+        let _ended = handle.call(Command::Thaw { listener: giving.listener, accepts: given.is_err() });
     }
     given
 }
@@ -187,7 +187,7 @@ fn copy_all(peer: &mut Peer, handles: &[Handle], listener: u32, outcome: &mut Ou
         let mut left = None;
         while left.as_ref().is_none_or(|left: &Vec<u32>| !left.is_empty()) {
             let (to, copied) = channel();
-            handle.submit(Command::Copy { listener, left: left.take(), to })?;
+            handle.call(Command::Copy { listener, left: left.take(), to })?;
             let Copied { copies, left: next } = copied.recv_timeout(peer.left()?).map_err(late)?;
             for (slot, copy) in copies {
                 outcome.bytes += copy.len();
@@ -270,7 +270,7 @@ fn give_all(
 
 fn ask(handle: &Handle, listener: u32) -> io::Result<Receiver<Packs>> {
     let (to, packs) = channel();
-    handle.submit(Command::Pack { listener, to })?;
+    handle.call(Command::Pack { listener, to })?;
     Ok(packs)
 }
 
@@ -316,10 +316,10 @@ fn converse_taking(
     peer.send(MINE, &[], &[])?;
     outcome.moved = batches.iter().map(Vec::len).sum();
     for (handle, parcels) in handles.iter().cycle().zip(batches) {
-        handle.submit(Command::Import { listener, parcels })?;
+        handle.call(Command::Import { listener, parcels })?;
     }
     for handle in &handles {
-        let _ended = handle.submit(Command::Thaw { listener, accepts: true });
+        let _ended = handle.call(Command::Thaw { listener, accepts: true });
     }
     Ok(peer)
 }
