@@ -39,7 +39,7 @@ const { emitConnection } = require('./upgrade/request-visibility');
 const { onTls } = require('./upgrade/tls');
 const { isRefused } = require('./upgrade/pending-tls');
 const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade/pending-upgrade');
-const { ASK_ACCEPTED, IN_FLAG_RESUMED, IN_HANDOFF, IN_REQUEST, KIND_MASK } = require('./base/layout');
+const { ASK_ACCEPTED, IN_FLAG_RESUMED, IN_HANDOFF, IN_REQUEST, KIND_MASK, SERVICE_RESTART } = require('./base/layout');
 const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -330,7 +330,7 @@ class WebSocketServer extends EventEmitter {
     const ws = this._makeWebSocket(slot, bytes, start, agreed);
     setContext(ws, (via ?? this)._context);
     detach(ws, bytes, start);
-    if (!this._isRunning()) return ws.terminate();
+    if (!this._isRunning()) return ws.close(SERVICE_RESTART);
     this._announce(ws, bytes, start);
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
     else scheduleNext(ws);

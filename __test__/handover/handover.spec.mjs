@@ -554,6 +554,23 @@ inMode('in the new process, listening comes after the connections', async (t) =>
   for (const ws of wss.clients) ws.terminate();
 });
 
+inMode("a new process that closes in a listener of 'connection': no 'listening', and the other connections get 1012", async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const all = [];
+  for (let n = 0; n < 20; n++) all.push(await open(old.port));
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  wss.on('listening', () => t.fail());
+  wss.on('connection', () => wss.clients.size === 5 && wss.close());
+  await exits(t, old);
+  await until(() => wss.clients.size === 5);
+  const codes = await Promise.all(all.slice(5).map(({ closes }) => closes));
+  t.deepEqual(codes, Array(15).fill(1012));
+  const closed = once(wss, 'close');
+  for (const ws of wss.clients) ws.terminate();
+  await closed;
+});
+
 inMode('processes that are killed while connections move: each connection is served or closed, and the port is served', async (t) => {
   const path = place(t);
   let current = await version(t, 'v0', 0, path);

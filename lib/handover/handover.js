@@ -328,6 +328,7 @@ class Handover {
     this.isTaking = false;
     for (const node of this.nodes()) node.arrive();
     this.note();
+    if (!this.server._isRunning()) return;
     log('handover: %d connections taken, %d bytes, in %d s; not read for %d s', this.taken, this.bytes, this.duration, this.pause);
     this.server._emit('listening');
     this.server._listener?.emit('listening');
