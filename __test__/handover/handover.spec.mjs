@@ -849,6 +849,18 @@ inMode('a new process that closes before it takes: the old one goes on', async (
   await t.throwsAsync(wss.handover(), { message: /has closed/ });
 });
 
+inMode("a new process with a descriptor that is not open emits 'error', and the old one goes on", async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const wss = new WebSocketServer({ port: { fd: 999_999 }, handover: path });
+  const [error] = await once(wss, 'error');
+  t.is(error.code, 'EBADF');
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  wss.close();
+  await once(wss, 'close');
+});
+
 inMode('a foreign program at the path gives nothing', async (t) => {
   const path = place(t);
   for (const answer of [(socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), (socket) => socket.destroy()]) {

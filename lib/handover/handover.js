@@ -227,8 +227,9 @@ class Handover {
     try {
       bind(fd);
     } catch (error) {
-      closeSync(fd);
       this.fail(/** @type {Error} */ (error));
+    } finally {
+      closeSync(fd);
     }
   }
 

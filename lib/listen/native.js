@@ -1,7 +1,6 @@
 'use strict';
 
 const dns = require('node:dns');
-const { closeSync } = require('node:fs');
 const { isIP } = require('node:net');
 
 const { addressOf, closeGiven, differs, listenError } = require('./listen-target');
@@ -64,6 +63,8 @@ function takePort(server, target, address, fd) {
   server._updateHooks();
   const native = start(server._settings.reactor);
   if (state.failure !== null) throw state.failure;
+  // Throws if it is not open: then there is no listener yet.
+  closeGiven(target);
   const id = bind(server, native, listenOptions(server, { __proto__: null, fd, port: 0 }, null));
   const other = differs(target, address, /** @type {any} */ (server._address));
   if (other !== null) {
@@ -71,8 +72,6 @@ function takePort(server, target, address, fd) {
     server._listenerId = -1;
     throw Object.assign(new Error(`options.${other}: with options.handover, the port of the process before moves unchanged`), { code: 'WS_ERR_HANDOVER' });
   }
-  closeSync(fd);
-  closeGiven(target);
   bound(server);
 }
 
