@@ -1,6 +1,8 @@
 // Connections of a server with an adapter move while another node publishes.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import net from 'node:net';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { startServer, test } from '../helpers/index.mjs';
@@ -10,7 +12,8 @@ import { RedisServer, hasRedis } from '../helpers/redis.mjs';
 import { exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
 
 const BROKERS = {
-  redis: { start: async (t) => (await RedisServer.start(t)).path, has: hasRedis },
+  redis: { start: async (t) => (await RedisServer.start(t)).path, has: hasRedis, histories: [0, 20] },
+  ioredis: { start: async (t) => (await RedisServer.start(t)).path, has: hasRedis, histories: [5] },
   nats: { start: async (t) => (await NatsServer.start(t)).address, has: hasNats },
   cluster: { start: async () => randomBytes(6).toString('hex'), has: true },
 };
@@ -32,9 +35,9 @@ function heardBy(ws) {
   return texts;
 }
 
-for (const [kind, { has, start }] of Object.entries(BROKERS)) {
+for (const [kind, { has, histories = [0], start }] of Object.entries(BROKERS)) {
   // More messages come meanwhile than a history keeps.
-  for (const history of kind === 'redis' ? [0, 20] : [0]) {
+  for (const history of histories) {
     (has ? inMode.serial : test.skip)(`${kind}, histories of ${history}: nothing is lost, repeated or out of order, and entries stay`, async (t) => {
       const path = place(t);
       const broker = { kind, place: await start(t) };
@@ -49,7 +52,8 @@ for (const [kind, { has, start }] of Object.entries(BROKERS)) {
       const heard = clients.map(heardBy);
       clients[0].send(JSON.stringify({ enter: 'me' }));
       await until(() => other.presence('/topic').count === 1);
-      for (let round = 0; round < 20 && heard.some(({ length }) => length === 0); round++) {
+      // Until the first node has subscribed, however long that takes.
+      while (heard.some(({ length }) => length === 0)) {
         for (const topic of ['/topic', '/topic/2']) other.publish(topic, 'begin');
         await sleep(100);
       }
@@ -118,3 +122,66 @@ for (const mode of ['native', 'noServer']) {
     for (const ws of clients) ws.terminate();
   });
 }
+
+/** A way to a server on which each byte takes so many milliseconds. */
+async function longWay(t, target, delay) {
+  const path = join(dirname(target), 'long-way');
+  const server = net.createServer((near) => {
+    const far = net.connect(target);
+    for (const [from, to] of [[near, far], [far, near]]) {
+      from.on('error', () => {});
+      from.on('data', (bytes) => setTimeout(() => to.write(bytes), delay));
+      from.on('close', () => setTimeout(() => to.destroy(), delay));
+    }
+  });
+  server.listen(path);
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return path;
+}
+
+for (const history of [0, 5]) {
+  (hasRedis ? inMode.serial : test.skip)(`redis far from the first process, histories of ${history}: two more take over, and nothing is lost`, async (t) => {
+    const path = place(t);
+    const { path: near } = await RedisServer.start(t);
+    const options = { broker: { kind: 'redis', place: near }, history };
+    const old = await version(t, 'v0', 0, path, { ...options, broker: { kind: 'redis', place: await longWay(t, near, 400) } });
+    const other = await node(t, options.broker, history);
+    const ws = await open(old.port, '/topic');
+    const heard = heardBy(ws);
+    let count = 0;
+    const timer = setInterval(() => other.publish('/topic', `${++count}`), 10);
+    t.teardown(() => clearInterval(timer));
+    await until(() => heard.length > 0);
+    // The second one has not had everything when the third one comes.
+    await version(t, 'v1', old.port, path, options);
+    await version(t, 'v2', old.port, path, options);
+    await old.ended();
+    clearInterval(timer);
+    other.publish('/topic', `${++count}`);
+    await until(() => heard.includes(`${count}`));
+    const [first] = heard.map(Number);
+    t.deepEqual(heard.map(Number), Array.from({ length: count - first + 1 }, (_, n) => first + n));
+    ws.terminate();
+  });
+}
+
+(hasRedis ? inMode.serial : test.skip)('redis: the old process ends at once, and messages do not wait for it', async (t) => {
+  const path = place(t);
+  const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
+  const old = await version(t, 'v0', 0, path, { broker: { kind: 'redis', place: await longWay(t, broker.place, 1000) } });
+  const other = await node(t, broker, 0);
+  const ws = await open(old.port, '/topic');
+  const heard = heardBy(ws);
+  const timer = setInterval(() => other.publish('/topic', 'x'), 10);
+  t.teardown(() => clearInterval(timer));
+  await until(() => heard.length > 0);
+  // For this one it would be hours.
+  await version(t, 'v1', old.port, path, { broker, faster: 0.001 });
+  old.process.kill('SIGKILL');
+  await old.ended();
+  const before = heard.length;
+  await until(() => heard.length > before + 10);
+  t.pass();
+  ws.terminate();
+});

@@ -1,5 +1,6 @@
 // Adapters for servers in several processes: `kind`, and where the broker is.
 import { connect } from '@nats-io/transport-node';
+import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 
 import cluster from '../../lib/adapters/cluster.js';
@@ -12,6 +13,11 @@ const ADAPTERS = {
     client.on('error', () => {});
     await client.connect();
     return [redis.redisAdapter({ client }), () => client.destroy()];
+  },
+  async ioredis(path) {
+    const client = new Redis({ path });
+    client.on('error', () => {});
+    return [redis.redisAdapter({ client }), () => client.disconnect()];
   },
   async nats(servers) {
     const connection = await connect({ servers, reconnectTimeWait: 50, maxReconnectAttempts: -1 });

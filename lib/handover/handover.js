@@ -44,9 +44,12 @@ const MOST_GUESTS = 16;
 
 /** A process that has connected to the path. */
 class Guest {
-  constructor() {
+  /** @param {net.Socket} socket */
+  constructor(socket) {
     /** @type {import('../native/binding').JsCourier | null} */
     this.courier = null;
+    /** Its end says that this process has handed on all messages. */
+    this.socket = socket;
     /** It has greeted, and waits. */
     this.hasMet = false;
     /** The reactors give their connections away, or go on with them by themselves. */
@@ -78,6 +81,8 @@ class Handover {
     this.prepared = null;
     /** The conversation with the process before. @type {import('../native/binding').JsCourier | null} */
     this.courier = null;
+    /** That process has left, or has handed on all messages. @type {Promise<void>} */
+    this.alone = Promise.resolve();
     /** Processes that want the connections, the first one first. @type {Set<Guest>} */
     this.guests = new Set();
     /** The one that gets them. @type {Guest | null} */
@@ -176,8 +181,16 @@ class Handover {
     });
     socket.connect({ path: this.path }, () => {
       this.begun = performance.now();
+      socket.unref().removeAllListeners('error').on('error', () => {});
+      this.alone = new Promise((resolve) => socket.on('close', () => resolve()));
       try {
-        this.courier = converse(socket, false, (report) => this.onTaking(report, bind));
+        this.courier = converse(socket, false, (report) => {
+          this.onTaking(report, bind);
+          if (report.kind !== 'ended') return;
+          // Its end can be read from now on.
+          if (report.reason === '') socket.resume();
+          else socket.destroy();
+        });
       } catch (error) {
         const { message } = /** @type {Error} */ (error);
         this.fail(failed(message, /** @type {Error} */ (error)));
@@ -216,7 +229,7 @@ class Handover {
         return this.finishTaking();
       }
       this.isTaking = false;
-      for (const node of this.nodes()) node.arrive();
+      for (const node of this.nodes()) void this.arrive(node);
       if (!left || !this.retry()) this.fail(failed(`the process at ${this.path} gives no connections: ${reason}`));
     }
   }
@@ -292,7 +305,7 @@ class Handover {
     if (others.length !== 0) return;
     const imported = importServer(server, moved);
     // It has waited for the program.
-    if (!this.isTaking) server._topics?.clusterNode?.arrive();
+    if (!this.isTaking) void this.arrive(server._topics?.clusterNode);
     return imported;
   }
 
@@ -327,7 +340,7 @@ class Handover {
     // The process before has waited for this.
     this.endTaking();
     this.isTaking = false;
-    for (const node of this.nodes()) node.arrive();
+    for (const node of this.nodes()) void this.arrive(node);
     this.note();
     if (!this.server._isRunning()) return;
     log('handover: %d connections taken, %d bytes, in %d s; not read for %d s', this.taken, this.bytes, this.duration, this.pause);
@@ -340,6 +353,12 @@ class Handover {
   endTaking() {
     this.courier?.stop();
     this.courier = null;
+  }
+
+  /** No process takes over before the node has the messages of the one before. @param {import('../nodes/node').ThisNode | null} [node] */
+  async arrive(node) {
+    await node?.arrive(this.alone);
+    this.next();
   }
 
   /** A conversation has ended: with all, or without any. */
@@ -384,7 +403,7 @@ class Handover {
       this.guests.delete(silent);
       silent.courier?.stop();
     }
-    const guest = new Guest();
+    const guest = new Guest(socket.unref());
     try {
       guest.courier = converse(socket, true, (report) => this.onGiving(guest, report));
       this.guests.add(guest);
@@ -396,6 +415,7 @@ class Handover {
   /** Serves the next of the waiting processes, unless the program decides about connections that would have to stay. */
   next() {
     if (this.heir !== null || this.isTaking || this.isOver || this.undecided !== 0) return;
+    if (this.nodes().some(({ awaited }) => awaited !== 0)) return;
     const heir = [...this.guests].find(({ hasMet }) => hasMet);
     if (heir !== undefined) this.give(heir);
   }
@@ -420,6 +440,7 @@ class Handover {
       log('handover: %d connections given, %d bytes, in %d s; not read for %d s; stay: %o', moved, bytes, this.duration, this.pause, stayed);
       return this.leaveIfDone();
     }
+    guest.socket.destroy();
     if (!this.isOver) {
       this.refused++;
       warn('REACTOR_WS_HANDOVER', `a process at ${this.path} did not take the connections: ${reason}`);
@@ -530,6 +551,7 @@ class Handover {
     this.stop();
     this.host?.close();
     if (this.holding.length !== 0) await Promise.all(this.holding.map((node) => node.hand()));
+    this.heir?.socket.destroy();
     const { server } = this;
     for (const done of this.waiters.splice(0)) done(this.counts);
     for (const one of new Set([server, ...this.servers()])) one.close();
@@ -562,15 +584,17 @@ class Handover {
 }
 
 /**
- * Begins a conversation over a socket, which is gone then. Throws if this process lacks descriptors or threads.
+ * Begins a conversation over a socket. It ends only if this process closes the socket, too. Throws if this process lacks
+ * descriptors or threads.
  *
  * @type {(socket: net.Socket, gives: boolean, report: (report: HandoverReport) => void) => import('../native/binding').JsCourier}
  */
 function converse(socket, gives, report) {
   try {
     return new (addon().Courier)(/** @type {any} */ (socket)._handle?.fd ?? -1, gives, report);
-  } finally {
+  } catch (error) {
     socket.destroy();
+    throw error;
   }
 }
 

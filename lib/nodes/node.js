@@ -49,10 +49,10 @@ const MAX_NODES = 1024;
 /** Bytes of messages that wait while connections move. */
 const MAX_HELD = 64 * 2 ** 20;
 
-/** Milliseconds in which a message comes that the broker had before the next process followed its topic, and for what is handed on. */
+/** Milliseconds in which a message comes from other servers of the broker, for its answers to one process, and for the process before to hand on what came. */
 const ON_ITS_WAY = 100;
-const HANDING = 5000;
-const TURNS = 4;
+const ANSWERING = 5000;
+const HANDING = 10_000;
 
 /** Between the numbers of two processes that are the same node. */
 const LEAP = 2 ** 20;
@@ -81,6 +81,7 @@ class ClusterNode {
     /** What is missing until they are delivered: the end of those, and the connections. */
     this.awaited = 0;
     this.handing = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    this.onReleased = () => {};
     this.isClosed = false;
     /** @type {AdapterState} */
     this.state = 'starting';
@@ -174,15 +175,13 @@ class ClusterNode {
     const { adapter, id } = this;
     const channel = handedChannel(id);
     this.rename();
-    await new Promise((resolve) => setTimeout(resolve, ON_ITS_WAY));
-    // The time can be over because this process was busy, with messages that have not been read.
-    for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([this.catchUp(), new Promise((resolve) => setTimeout(resolve, ON_ITS_WAY))]);
     /** @type {Promise<unknown>[]} */
     const results = [];
     const send = (/** @type {Buffer} */ bytes) => results.push(attempt(() => adapter.publish(channel, bytes, {})));
     for (const [name, bytes, position] of this.held ?? []) send(encodeHanded(name, position ?? null, bytes));
     send(encodeHanded(null, this.isWhole, Buffer.alloc(0)));
-    await Promise.race([Promise.allSettled(results), new Promise((resolve) => setTimeout(resolve, HANDING).unref())]);
+    await Promise.race([Promise.allSettled(results), new Promise((resolve) => setTimeout(resolve, ANSWERING).unref())]);
     this.release();
     if ([...this.topics.all.values()].every(({ size }) => size === 0)) this.close();
   }
@@ -204,11 +203,30 @@ class ClusterNode {
     clearTimeout(timer);
   }
 
-  /** The connections have come, or nothing will. */
-  arrive() {
-    if (this.held === null) return;
+  /** Resolves after all messages that the broker sent before: its answer follows them. @returns {Promise<void>} */
+  async catchUp() {
+    const { subscriptionSync: sync } = this;
+    // No process publishes there.
+    const name = handedChannel(randomBytes(NODE_BYTES).toString('hex'));
+    sync.subscribe(name);
+    await new Promise((resolve) => {
+      const timer = setTimeout(resolve, ANSWERING).unref();
+      sync.whenActive(name, () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      });
+    });
+    sync.unsubscribe(name);
+  }
+
+  /** The connections have come, or nothing will. Resolves when messages do not wait any more. @param {Promise<void>} left The process before has left, or has handed on all messages */
+  async arrive(left) {
+    if (this.awaited === 0) return;
     this.handing = setTimeout(() => this.release(), HANDING);
+    const released = new Promise((resolve) => (this.onReleased = () => resolve(undefined)));
     this.releaseIfDone();
+    left.then(() => this.catchUp()).then(() => this.awaited !== 0 && this.release());
+    await released;
   }
 
   /** From the process before. @param {Buffer} buffer */
@@ -239,6 +257,7 @@ class ClusterNode {
     for (const { name, shared } of this.topics.all.values()) if (this.subscriptionSync.isActive(name)) shared?.goOn();
     for (const { peers } of this.topics.presence?.rooms.values() ?? []) peers?.sendChanges();
     if (!isWhole) this.lost();
+    this.onReleased();
   }
 
   /** Whether messages of this node, which are not for all, have yet to come back. */

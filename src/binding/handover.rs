@@ -49,6 +49,8 @@ pub struct JsCourier {
 enum Start {
     Give(std::sync::mpsc::Sender<Order>),
     Take(std::sync::mpsc::Sender<Taking>),
+    /// The thread waits for the end of this.
+    Taken(#[expect(dead_code, reason = "its end is the message")] std::sync::mpsc::Sender<Taking>),
 }
 
 #[cfg(unix)]
@@ -123,9 +125,11 @@ impl JsCourier {
     #[napi(catch_unwind)]
     pub fn stop(&mut self) {
         #[cfg(unix)]
-        if let Some((_, stream)) = self.start.take() {
-            // If that fails it has ended.
-            let _ended = stream.shutdown(std::net::Shutdown::Both);
+        if let Some((start, stream)) = self.start.take() {
+            use std::net::Shutdown::{Both, Write};
+
+            // After `take` the program waits for the other process to leave. If this fails it has ended.
+            let _ended = stream.shutdown(if matches!(start, Start::Taken(_)) { Write } else { Both });
         }
     }
 
@@ -133,9 +137,11 @@ impl JsCourier {
     #[napi(catch_unwind)]
     pub fn take(&mut self, reactor: &JsReactor, listener: u32) -> Result<()> {
         #[cfg(unix)]
-        if let Some((Start::Take(start), _)) = &self.start {
+        if let Some((Start::Take(start), stream)) = self.start.take() {
             let handles = reactor.handles()?;
-            return start.send(Taking { handles, listener }).map_err(|_ended| ended());
+            let sent = start.send(Taking { handles, listener }).map_err(|_ended| ended());
+            self.start = Some((Start::Taken(start), stream));
+            return sent;
         }
         let _unused = (reactor, listener);
         Err(ended())

@@ -15,6 +15,7 @@
 //! its program has the state
 //! MINE                 ->     here, and at no other time, the port and all connections change their owner
 //! end, it has opened them     connections leave
+//!                      <-     end, the program has handed on the messages of its broker
 //! ```
 //!
 //! A message is its kind, the length of its body in four bytes, and the body. Descriptors come with the kind. If the
@@ -164,6 +165,7 @@ fn converse_giving(
     let given = give_all(&mut peer, &giving, &mut moved, outcome);
     if given.is_ok() {
         report(Report::Given);
+        peer.end = None;
         outcome.moved = moved.iter().map(Vec::len).sum();
         for (handle, ids) in giving.handles.iter().zip(&moved) {
             let _ended = handle.call(Command::Given(ids.clone()));
@@ -321,6 +323,7 @@ fn converse_taking(
     for handle in &handles {
         let _ended = handle.call(Command::Thaw { listener, accepts: true });
     }
+    peer.end = Some(Shutdown::Write);
     Ok(peer)
 }
 
@@ -427,19 +430,23 @@ struct Peer {
     stream: UnixStream,
     /// All reads and writes must have ended by then.
     due: Instant,
+    /// The end of this side; `None`: the program decides about that.
+    end: Option<Shutdown>,
 }
 
 impl Drop for Peer {
     /// The other side sees the end even if the program has another descriptor.
     fn drop(&mut self) {
-        let _ended = self.stream.shutdown(Shutdown::Both);
+        if let Some(end) = self.end {
+            let _ended = self.stream.shutdown(end);
+        }
     }
 }
 
 impl Peer {
     fn new(stream: UnixStream, patience: Duration) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        Ok(Self { stream, due: Instant::now() + patience })
+        Ok(Self { stream, due: Instant::now() + patience, end: Some(Shutdown::Both) })
     }
 
     /// For what follows.
