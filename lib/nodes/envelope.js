@@ -12,6 +12,9 @@ const PUBLISHED = 1;
 const PRESENCE = 2;
 const PASSED_ON = 3;
 
+/** The channel of announcements about presence: the name of the topic follows after another NUL. */
+const PRESENCE_CHANNEL = '\0presence';
+
 // The second byte.
 const IS_TEXT = 1;
 const IS_COMPRESSED = 2;
@@ -84,4 +87,4 @@ function decodeHanded(buffer) {
   return [name, detail, buffer.subarray(end + 1)];
 }
 
-module.exports = { PASSED_ON, NODE_BYTES, PRESENCE, decode, decodeHanded, encode, encodeHanded };
+module.exports = { PASSED_ON, NODE_BYTES, PRESENCE, PRESENCE_CHANNEL, decode, decodeHanded, encode, encodeHanded };

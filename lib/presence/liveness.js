@@ -2,7 +2,7 @@
 
 // The presence of all topics of a server, and the other nodes.
 
-const { PRESENCE_CHANNEL: CHANNEL } = require('../topics/arguments');
+const { PRESENCE_CHANNEL: CHANNEL } = require('../nodes/envelope');
 const { decode, encode } = require('./sync');
 const { Room } = require('./room');
 const { topicsOf } = require('../topics/registry');

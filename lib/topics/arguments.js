@@ -3,6 +3,7 @@
 // Checks arguments of topic methods before anything has changed.
 
 const { checkValue, wrongType } = require('../base/checks');
+const { PRESENCE_CHANNEL } = require('../nodes/envelope');
 
 /** The start of a subscription that is no position. */
 const OLDEST = 'oldest';
@@ -15,9 +16,6 @@ const OFFSET = /** @type {Range} */ ({ type: 'number', min: 0, max: Number.MAX_S
 const ADAPTER_METHODS = ['start', 'publish', 'subscribe', 'unsubscribe', 'close'];
 
 /** @import { Position, SubscribeOptions } from '../../types/topics' */
-
-/** The channel of announcements about presence: the name of the topic follows after another NUL. */
-const PRESENCE_CHANNEL = '\0presence';
 
 /** @param {unknown} topic */
 function checkTopic(topic) {
@@ -52,4 +50,4 @@ function adapterOf({ adapter }) {
   return adapter;
 }
 
-module.exports = { PRESENCE_CHANNEL, adapterOf, checkTopic, isReserved, sinceOf };
+module.exports = { adapterOf, checkTopic, isReserved, sinceOf };
