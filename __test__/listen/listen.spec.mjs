@@ -159,6 +159,8 @@ for (const way of Object.keys(WAYS)) {
       const http = require('node:http').createServer((request, response) => response.end('from a worker'));
       const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', http }, () => {
         require('node:worker_threads').parentPort.postMessage(wss.address().port);
+        // As fake timers do.
+        globalThis.queueMicrotask = () => {};
       });`;
     const root = fileURLToPath(new URL('../..', import.meta.url));
     const worker = new Worker(program.replaceAll(/'\.\/(.*?)'/g, (_, path) => JSON.stringify(root + path)), { eval: true });

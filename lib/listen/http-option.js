@@ -13,6 +13,9 @@ const { TLS_FIELDS, TLS_METHODS } = require('../sockets/tls-socket');
 /** @import EventEmitter from 'node:events' */
 /** @import { AnySocket } from '../connection/state' */
 
+// Not the global one, which a test can replace.
+const { queueMicrotask } = globalThis;
+
 /** Key, of an option: the server is the port of an HTTP server, and takes no upgrades. */
 const kAll = Symbol('all');
 

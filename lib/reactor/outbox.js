@@ -30,6 +30,9 @@ const {
   TOPIC_STREAMS,
 } = require('../base/layout');
 
+// Not the global one, which a test can replace.
+const { queueMicrotask } = globalThis;
+
 /** Room for the answers to a full batch. */
 const ARENA_BYTES = 320 * 1024;
 
