@@ -26,8 +26,8 @@ pub struct Usage {
 
 /// How much work a turn brings, with the consumer's, from which on a wake-up is little beside it, and
 /// up to which it is not.
-const LONG_TURN: Duration = Duration::from_micros(250);
-const SHORT_TURN: Duration = Duration::from_micros(180);
+const LONG_TURN: Duration = Duration::from_micros(180);
+const SHORT_TURN: Duration = Duration::from_micros(120);
 /// How long the thread drives at least, and at most after wrong guesses.
 const SHORTEST_STAY: Duration = Duration::from_millis(20);
 const LONGEST_STAY: Duration = Duration::from_secs(5);
@@ -70,12 +70,11 @@ impl Balance {
         self.leaning = false;
     }
 
-    /// While the thread drives, after each window. True: the loop had better. With the thread, the consumer has
-    /// wake-ups and cold caches, so it takes a larger part than with the loop.
+    /// While the thread drives, after each window. True: the loop had better.
     pub fn leaves_thread(&mut self, window: &Usage, now: Duration) -> bool {
         let work = window.work();
         let is_light = work * 5 < window.wall * 2;
-        let is_cheaper = window.consumer * 5 < work * 3 && work < window.turns(SHORT_TURN);
+        let is_cheaper = window.consumer * 5 < work * 2 && work < window.turns(SHORT_TURN);
         let leaves = now >= self.not_before && (is_light || is_cheaper);
         if leaves {
             self.given_back = now;
