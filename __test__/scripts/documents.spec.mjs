@@ -28,7 +28,8 @@ const PARSED_ONLY = [
   [/redisAdapter\(\{ client \}\)/, 'it needs Redis: adapters/'],
   [/WebSocketServer\(.*handover: '/, 'it needs a folder of its own, and two processes: handover/'],
   [/^listen\(.*handover: '/m, 'the same, on the port of an HTTP server'],
-  [/^(wss|port)\.on\('handover'/, 'the same'],
+  [/^wss\.on\('handover'/, 'the same'],
+  [/^port\.on\('handover'/, 'it needs socket.io as well'],
   [/new TopicsClient\(/, 'it is a page: protocol/client.spec.mjs and browser/resume.test.mjs do the same'],
   [/adapterTests\(/, 'tests of an adapter that the reader writes: adapters/'],
 ];
