@@ -89,16 +89,16 @@ class Handover {
     this.heir = null;
     /** Connections of the process before that the program decides about. */
     this.undecided = 0;
-    /** The process before gives what it has to this server. */
+    /** The process before gives its port and connections to this server. */
     this.isTaking = false;
-    /** All has come from it. */
+    /** This process has received all of them. */
     this.isWhole = false;
     /** This server listens, and can have that. */
     this.isBound = false;
     /** The inode of the socket at the path. */
     this.file = 0;
     this.remains = new Remains(server);
-    /** Of the WebSocketServers of the process before. @type {import('./topics').MovedServer[]} */
+    /** The topics of the WebSocketServers in the process before. @type {import('./topics').MovedServer[]} */
     this.topics = [];
     /** Nodes for which messages wait while connections move. @type {import('../nodes/node').ThisNode[]} */
     this.holding = [];

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a process keeps when the next one has its port: HTTP, and upgrades that the program decides about. All of it ends.
+// A process keeps HTTP connections, and upgrades that the program decides about, when the next one has its port. They all end.
 
 const { SERVICE_RESTART } = require('../base/layout');
 const { kPort, kSession, kUpgrade, kWebSocket } = require('../base/constants');

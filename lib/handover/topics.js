@@ -21,7 +21,7 @@ const { presencesOf } = require('../presence/liveness');
 
 /** @typedef {{ names: string[], entries: Array<{ name: string, number: number, key: string, meta: unknown }>, watched: string[] }} Memberships */
 
-/** Milliseconds after which all connections have come, also those that wait for the program. */
+/** Milliseconds after which all connections are in the new process, also those that wait for the program. */
 const ALL_ARE_HERE = 15_000;
 
 /** From here on messages of other nodes wait. @type {(server: Server) => Promise<MovedServer>} */

@@ -17,7 +17,7 @@ const { IN_FLAG_SOCKET } = require('../base/layout');
 
 /** @import { AnySocket, Server } from '../connection/state' */
 
-/** Of a connection that is relayed, or has died on the way. */
+/** The result for a connection that is relayed, or has died on the way. */
 const NOTHING = { fd: -1, waiting: undefined };
 
 /** The payload of the record is at `start`. @type {(wss: Server, slot: number, tag: number, bytes: Buffer, start: number) => void} */

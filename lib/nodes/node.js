@@ -77,7 +77,7 @@ class ClusterNode {
     this.handed = [];
     /** Whether all of them were kept. */
     this.isWhole = true;
-    /** What is missing until they are delivered: the end of those, and the connections. */
+    /** The held messages are delivered after this many events: the end of the messages handed on, and the arrival of the connections. */
     this.awaited = 0;
     this.handing = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.onReleased = () => {};
@@ -218,7 +218,7 @@ class ClusterNode {
     sync.unsubscribe(name);
   }
 
-  /** The connections have come, or nothing will. Resolves when messages do not wait any more. @param {Promise<void>} left The process before has left, or has handed on all messages */
+  /** The connections are here, or none will be. Resolves when messages do not wait any more. @param {Promise<void>} left The process before has left, or has handed on all messages */
   async arrive(left) {
     if (this.awaited === 0) return;
     this.handing = setTimeout(() => this.release(), HANDING);

@@ -222,13 +222,13 @@ class SharedHistory {
     this.reading++;
   }
 
-  /** What was to be read. */
+  /** Reads the history, if that was due when the connections moved. */
   goOn() {
     if (this.isHalted || this.isInactive) this.lost();
     this.isHalted = false;
   }
 
-  /** Its messages have come from the process before. */
+  /** The process before has handed over its messages. */
   adopt() {
     this.state = LIVE;
     this.overlap = this.topic.offset;

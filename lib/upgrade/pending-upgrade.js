@@ -84,7 +84,7 @@ class Upgrade extends Endpoint {
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
   }
 
-  /** Of the port. */
+  /** The handover of the port. */
   get handover() {
     const { owner, via } = this._profile.shared;
     return (via ?? owner)?._handover ?? null;

@@ -40,7 +40,7 @@ pub struct HandoverReport {
 /// One conversation with another process.
 #[napi(js_name = "Courier")]
 pub struct JsCourier {
-    /// What the thread waits for, and its socket. `None`: it needs nothing more.
+    /// The step that the thread waits to begin, and its socket. `None`: it needs nothing more.
     #[cfg(unix)]
     start: Option<(Start, std::os::unix::net::UnixStream)>,
 }

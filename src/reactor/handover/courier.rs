@@ -89,7 +89,7 @@ pub enum Report {
     Given,
     /// The listening socket, and the state of the program: the caller can listen.
     Port(OwnedFd, Vec<u8>),
-    /// All has come, and is the caller's to take. For so long connections have not been read.
+    /// This process has received everything, and the caller takes it. For so long connections have not been read.
     Whole(Duration),
     Ended(Outcome),
 }

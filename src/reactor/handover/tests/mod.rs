@@ -267,7 +267,7 @@ fn what_is_sent_too_late_does_not_count_as_moved() {
     assert_eq!(sent.sum::<u32>(), 1);
 }
 
-/// Output of which the other process had a copy before: since then some of it has left, or all, and more has come.
+/// The other process had a copy of the output before: since then the kernel took some of it, or all, and more was queued.
 #[test]
 fn copied_output_leaves_once() {
     let payload: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 7) as u8).collect();
