@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 export const has = (command) => spawnSync(command, ['-v']).error === undefined;
 
-/** A free port; another process may take it, so its user tries again. */
+/** A free port. Another process can take it first, so the caller tries again. */
 async function freePort() {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

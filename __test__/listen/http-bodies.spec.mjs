@@ -30,7 +30,7 @@ const IN_BETWEEN = 24 * MEGABYTE;
 // The bytes come with the connection, and later ones after its listeners.
 const EARLY = {
   destroy: (socket) => socket.destroy(),
-  // Relayed bytes, as those of TLS in Node, are not held back.
+  // Relayed bytes are not held back, as with TLS in Node.
   'destroy after a promise': async (socket) => {
     await undefined;
     await undefined;
