@@ -188,7 +188,8 @@ function pushBytes(slot, generation, tag, data) {
 function pushLong(slot, generation, tag, data, length) {
   const last = lastOf(tag);
   if (mayShare(last, tag) && isLastBytes(last, data, length)) return pushSame(last, slot, generation, tag);
-  if (length >= (state.words[IN_PLACE] === 1 ? DIRECT_BYTES : LARGE_BYTES)) {
+  // Those that a connection gets together leave in one write, which costs less than to copy them.
+  if (length >= (state.words[IN_PLACE] === 1 && slot !== last.slot ? DIRECT_BYTES : LARGE_BYTES)) {
     const bytes = unshared(data);
     return pushLarge(slot, generation, tag, bytes, bytes);
   }
@@ -210,6 +211,7 @@ function pushLarge(slot, generation, tag, bytes, data) {
   words[wordOf(start) + OUTBOUND_LENGTH] = length;
   if (isInPlace) {
     exchange(state.calls.flushWith, bytes);
+    lastOf(tag).slot = slot;
     return length;
   }
   lastLarge = lastOf(tag);
@@ -321,6 +323,7 @@ function beginBatching() {
 function endBatching() {
   flushComing = false;
   flush();
+  lastText.slot = lastOther.slot = -1;
 }
 
 function flush() {
