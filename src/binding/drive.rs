@@ -60,6 +60,13 @@ pub(super) struct Drive {
 
 const NEVER: u64 = u64::MAX;
 
+/// A turn of the reactor on the loop, or a request of JavaScript: a turn with ten answers of 16 KiB takes ten.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Turn,
+    Request,
+}
+
 impl Drive {
     pub(super) fn new(
         reactor: Reactor<Forward>,
@@ -91,13 +98,13 @@ impl Drive {
         Instant::now()
     }
 
-    /// The loop has made a turn, or part of one, which took this long.
-    pub(super) fn on_turn(&self, took: Duration, vain: bool, due: Due) {
+    /// The loop has made a turn, or served a request, which took this long.
+    pub(super) fn on_part(&self, part: Part, took: Duration, vain: bool, due: Due) {
         if vain {
             add(&self.looking, took);
         } else {
             add(&self.network, took);
-            self.turns.fetch_add(1, Ordering::Relaxed);
+            self.turns.fetch_add(u64::from(part == Part::Turn), Ordering::Relaxed);
         }
         let due = match due {
             Due::Never => NEVER,
@@ -196,7 +203,8 @@ impl Companion {
             let now = self.sample(0, 0);
             if now.at.duration_since(window.at) >= WINDOW {
                 let before = mem::replace(&mut window, now);
-                if self.balance.leaves_loop(&before.until(&now, true)) {
+                if self.balance.leaves_loop(&before.until(&now, true), Duration::from_nanos(self.drive.now()))
+                {
                     return true;
                 }
             }

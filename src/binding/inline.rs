@@ -24,7 +24,7 @@ use crate::reactor::{
     Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until,
 };
 
-use super::drive::{Drive, waiting_failed};
+use super::drive::{Drive, Part, waiting_failed};
 use super::uv::IdleClock;
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
@@ -202,7 +202,7 @@ impl Inline {
     }
 
     fn run_once(&self, loop_turn: u32) -> bool {
-        self.run(|reactor| {
+        self.run_part(Part::Turn, |reactor| {
             reactor.begin_loop_turn(Some(loop_turn));
             reactor.run_once(Some(Duration::ZERO))
         })
@@ -342,6 +342,10 @@ impl Inline {
 
     /// False: the thread has the reactor.
     fn run(&self, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
+        self.run_part(Part::Request, step)
+    }
+
+    fn run_part(&self, part: Part, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
         let Some(mut place) = self.drive.seat.try_take() else { return false };
         let Some(reactor) = place.reactor() else {
             drop(place);
@@ -359,7 +363,7 @@ impl Inline {
         let why = match ended {
             Ok(Ok((vain, due))) => {
                 if let Some(began) = began {
-                    self.drive.on_turn(began.elapsed(), vain, due);
+                    self.drive.on_part(part, began.elapsed(), vain, due);
                 }
                 drop(place);
                 self.arm(due);

@@ -5,7 +5,9 @@
 //! its wake-ups if the loop has no time to spare, and either the consumer itself takes that time, or
 //! so much comes together that a wake-up is little beside it.
 //!
-//! Wrong guesses are cheap: after each, the thread keeps the reactor for longer.
+//! The loop's turns can be short just because the loop fetches each message at once, so a loop that
+//! stays busy lets the thread try. Wrong guesses are cheap: after each, the thread keeps the reactor for
+//! longer, and tries less often.
 
 #[cfg(test)]
 mod tests;
@@ -18,47 +20,64 @@ pub struct Usage {
     pub wall: Duration,
     /// The loop was busy, but not with the reactor.
     pub consumer: Duration,
-    /// Turns of the reactor that found something, wherever it was.
+    /// Turns of the reactor that found something, wherever it was, and requests of JavaScript.
     pub network: Duration,
-    /// Their number.
+    /// Number of these turns.
     pub turns: u64,
 }
 
 /// How much work a turn brings, with the consumer's, from which on a wake-up is little beside it, and
 /// up to which it is not.
 const LONG_TURN: Duration = Duration::from_micros(180);
-const SHORT_TURN: Duration = Duration::from_micros(120);
+const SHORT_TURN: Duration = Duration::from_micros(100);
 /// How long the thread drives at least, and at most after wrong guesses.
 const SHORTEST_STAY: Duration = Duration::from_millis(20);
 const LONGEST_STAY: Duration = Duration::from_secs(5);
-/// A loop that has driven for so long is the right driver.
+/// A driver that has driven for so long is the right one.
 const SETTLED: Duration = Duration::from_secs(1);
+/// After so long with a busy loop the thread tries: at first, and at most after vain tries.
+const FIRST_TRY: Duration = Duration::from_secs(1);
+const LAST_TRY: Duration = Duration::from_secs(32);
 
 pub struct Balance {
     /// The window before was for the thread.
     leaning: bool,
+    /// Since when the loop has been busy in each window, and how long it is to be before a try.
+    busy_since: Option<Duration>,
+    patience: Duration,
     /// How long the thread drives at least, after a guess.
     stay: Duration,
-    /// When the loop got the reactor back, and until when it does not.
+    /// When the loop got the reactor back, when the thread took it, and until when that keeps it.
     given_back: Duration,
+    taken: Duration,
     not_before: Duration,
 }
 
 impl Balance {
     pub fn new() -> Self {
-        Self { leaning: false, stay: SHORTEST_STAY, given_back: Duration::ZERO, not_before: Duration::ZERO }
+        Self {
+            leaning: false,
+            busy_since: None,
+            patience: FIRST_TRY,
+            stay: SHORTEST_STAY,
+            given_back: Duration::ZERO,
+            taken: Duration::ZERO,
+            not_before: Duration::ZERO,
+        }
     }
 
-    /// While the loop drives, after each window. True: the thread had better.
-    pub fn leaves_loop(&mut self, window: &Usage) -> bool {
+    /// While the loop drives, after each window. True: the thread had better. `now`: since some beginning.
+    pub fn leaves_loop(&mut self, window: &Usage, now: Duration) -> bool {
         let work = window.work();
         let is_busy = work * 2 > window.wall;
         let is_worth_it = window.consumer * 2 > work || work > window.turns(LONG_TURN);
         let leaned = std::mem::replace(&mut self.leaning, is_busy && is_worth_it);
-        leaned && self.leaning
+        self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));
+        let tries = self.busy_since.is_some_and(|since| now - since >= self.patience);
+        tries || (leaned && self.leaning)
     }
 
-    /// The thread drives now: `guessed`, or the loop is stuck. `now`: since some beginning.
+    /// The thread drives now: `guessed`, or the loop is stuck.
     pub fn taken(&mut self, guessed: bool, now: Duration) {
         let settled = now.saturating_sub(self.given_back) >= SETTLED;
         if settled {
@@ -67,7 +86,9 @@ impl Balance {
             self.stay = (self.stay * 2).min(LONGEST_STAY);
         }
         self.not_before = now + if guessed { self.stay } else { SHORTEST_STAY };
+        self.taken = now;
         self.leaning = false;
+        self.busy_since = None;
     }
 
     /// While the thread drives, after each window. True: the loop had better.
@@ -77,6 +98,8 @@ impl Balance {
         let is_cheaper = window.consumer * 5 < work * 2 && work < window.turns(SHORT_TURN);
         let leaves = now >= self.not_before && (is_light || is_cheaper);
         if leaves {
+            let was_vain = now - self.taken < SETTLED;
+            self.patience = if was_vain { (self.patience * 2).min(LAST_TRY) } else { FIRST_TRY };
             self.given_back = now;
         }
         leaves

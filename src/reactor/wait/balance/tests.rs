@@ -14,7 +14,7 @@ fn the_loop_keeps_what_costs_it_little() {
     let mut balance = Balance::new();
     // Nothing, short handlers, some seldom long ones, and many short turns with short handlers.
     for window in [usage(0, 0, 0), usage(20, 100, 10), usage(450, 20, 1), usage(200, 790, 20)] {
-        assert!(!balance.leaves_loop(&window) && !balance.leaves_loop(&window), "{window:?}");
+        assert!(!balance.leaves_loop(&window, at(0)) && !balance.leaves_loop(&window, at(999)), "{window:?}");
     }
 }
 
@@ -23,10 +23,10 @@ fn the_thread_takes_what_handlers_wait_for_in_the_second_window() {
     // Long handlers, and long turns.
     for window in [usage(700, 200, 50), usage(100, 880, 2)] {
         let mut balance = Balance::new();
-        assert!(!balance.leaves_loop(&window));
-        assert!(!balance.leaves_loop(&usage(0, 0, 0)), "once is not enough");
-        assert!(!balance.leaves_loop(&window));
-        assert!(balance.leaves_loop(&window), "{window:?}");
+        assert!(!balance.leaves_loop(&window, at(0)));
+        assert!(!balance.leaves_loop(&usage(0, 0, 0), at(1)), "once is not enough");
+        assert!(!balance.leaves_loop(&window, at(2)));
+        assert!(balance.leaves_loop(&window, at(3)), "{window:?}");
     }
 }
 
@@ -49,4 +49,30 @@ fn the_thread_stays_longer_after_each_wrong_guess() {
     assert!(balance.leaves_thread(&idle, at(10_120)), "a loop that is stuck is no guess");
     balance.taken(true, at(12_000));
     assert!(balance.leaves_thread(&idle, at(12_020)), "it had settled");
+}
+
+#[test]
+fn the_thread_tries_after_a_second_with_a_busy_loop_and_after_vain_tries_less_often() {
+    let (mut balance, busy, idle) = (Balance::new(), usage(100, 880, 50), usage(0, 0, 0));
+    let tries = |balance: &mut Balance, since: u64, after: u64| {
+        assert!(!balance.leaves_loop(&busy, at(since)) && !balance.leaves_loop(&busy, at(since + after - 1)));
+        assert!(balance.leaves_loop(&busy, at(since + after)));
+        balance.taken(true, at(since + after));
+    };
+    tries(&mut balance, 0, 1000);
+    assert!(balance.leaves_thread(&busy, at(1100)));
+    tries(&mut balance, 2000, 2000);
+    assert!(balance.leaves_thread(&busy, at(4900)));
+    assert!(
+        !balance.leaves_loop(&busy, at(5000)) && !balance.leaves_loop(&idle, at(6000)),
+        "not busy all the time"
+    );
+    tries(&mut balance, 6010, 4000);
+    assert!(balance.leaves_thread(&busy, at(11_010)), "it was right");
+    tries(&mut balance, 20_000, 1000);
+    for round in 0..20 {
+        balance.taken(true, at(30_000 + 2000 * round));
+        assert!(balance.leaves_thread(&busy, at(30_999 + 2000 * round)));
+    }
+    tries(&mut balance, 80_000, 32_000);
 }
