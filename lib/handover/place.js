@@ -2,7 +2,7 @@
 
 // The path at which a process gives its connections to the next one.
 
-const { chmodSync, lstatSync, mkdtempSync, renameSync, rmdirSync, statSync, unlinkSync } = require('node:fs');
+const { chmodSync, lstatSync, mkdtempSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync } = require('node:fs');
 const { dirname, isAbsolute, join } = require('node:path');
 
 const { wrongType } = require('../base/checks');
@@ -14,6 +14,10 @@ const MAX_PATH = process.platform === 'linux' ? 107 : 103;
 /** A folder in which a process makes its socket: this, and six characters. */
 const OWN_FOLDER = '.h';
 const OWN_NAME = '/s';
+
+/** Such a folder. Milliseconds for which no process needs it. */
+const LEFT = /^\.h[A-Za-z0-9]{6}$/;
+const OLD = 24 * 60 * 60 * 1000;
 
 /** Permissions of others to write. */
 const OTHERS_WRITE = 0o022;
@@ -63,6 +67,7 @@ function checkFolder(path) {
 function listenNear(server, path, ready) {
   /** @type {string} */
   let folder;
+  removeLeftovers(dirname(path));
   try {
     folder = mkdtempSync(join(dirname(path), OWN_FOLDER));
   } catch (error) {
@@ -85,6 +90,22 @@ function listenNear(server, path, ready) {
       server.emit('error', error);
     }
   });
+}
+
+/** Processes that were killed have left them. @param {string} beside */
+function removeLeftovers(beside) {
+  try {
+    for (const one of readdirSync(beside, { withFileTypes: true })) {
+      if (!LEFT.test(one.name) || !one.isDirectory()) continue;
+      const folder = join(beside, one.name);
+      const made = folder + OWN_NAME;
+      const { mtimeMs, uid } = lstatSync(folder);
+      const isOld = uid === process.geteuid?.() && Date.now() - mtimeMs > OLD;
+      if (isOld && lstatSync(made, { throwIfNoEntry: false })?.isSocket() !== false) remove(made, folder);
+    }
+  } catch {
+    // Another process removes them as well, or they cannot be seen.
+  }
 }
 
 /** @type {(made: string, folder: string) => void} */

@@ -22,15 +22,26 @@ class Remains {
   /** @param {Server} server The port */
   constructor(server) {
     this.server = server;
-    /** Connections of the HTTP server. @type {Set<AnySocket>} */
-    this.sockets = new Set();
+    /** Connections of the HTTP server, and the bytes written before the last upgrade. @type {Map<AnySocket, number>} */
+    this.sockets = new Map();
   }
 
   /** @param {AnySocket} socket */
   add(socket) {
     socket[kPort] = this.server;
-    this.sockets.add(socket);
+    this.sockets.set(socket, 0);
     socket.once('close', () => this.sockets.delete(socket));
+  }
+
+  /** Its requests from the second one on. @param {AnySocket} socket */
+  watch(socket) {
+    const { parser } = socket;
+    const onIncoming = parser?.onIncoming;
+    if (typeof onIncoming !== 'function') return;
+    parser.onIncoming = (/** @type {any} */ request, /** @type {boolean} */ keepsAlive) => {
+      if (request.upgrade) this.sockets.set(socket, socket.bytesWritten);
+      return onIncoming(request, keepsAlive);
+    };
   }
 
   /** The next process has the port. */
@@ -46,7 +57,7 @@ class Remains {
     if (!http) return;
     if (isHttp2(http)) {
       // New streams go to the next process, over another connection.
-      for (const socket of this.sockets) /** @type {any} */ (socket)[kSession]?.close();
+      for (const socket of this.sockets.keys()) /** @type {any} */ (socket)[kSession]?.close();
       return;
     }
     // Those that seem idle can have sent a request by now.
@@ -62,7 +73,7 @@ class Remains {
     for (const socket of this.rest()) {
       const { _httpMessage: response, bytesWritten, parser, [kSession]: session } = socket;
       // An upgrade has no parser any more.
-      if (!parser && session === undefined && bytesWritten === 0) socket.end(unavailable(), () => socket.destroy());
+      if (!parser && session === undefined && bytesWritten === this.sockets.get(socket)) socket.end(unavailable(), () => socket.destroy());
       else if (parser && !response) socket.destroy();
     }
   }
@@ -77,7 +88,7 @@ class Remains {
 
   /** Connections that no WebSocket has taken over. @returns {any[]} */
   rest() {
-    return [...this.sockets].filter((socket) => socket[kWebSocket] === undefined);
+    return [...this.sockets.keys()].filter((socket) => socket[kWebSocket] === undefined);
   }
 }
 

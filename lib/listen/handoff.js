@@ -35,6 +35,7 @@ function handOff(wss, slot, tag, bytes, start) {
   wss._handover?.remains.add(socket);
   if (wss.options.proxyProtocol) showPeer(socket, new Endpoint()._read(slot, bytes, start, {}));
   upgradesOf(http).give(socket, read);
+  wss._handover?.remains.watch(socket);
 }
 
 /** Null if it has died on the way. @type {(fd: number, options: ReturnType<typeof optionsFor>, read: Buffer) => AnySocket | null} */
