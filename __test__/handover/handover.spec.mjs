@@ -1,6 +1,6 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, get } from 'node:http';
 import { connect } from 'node:http2';
 import { createRequire } from 'node:module';
@@ -276,14 +276,19 @@ for (const mode of ['native', 'hook', 'noServer']) {
     const endless = raw(old.port, `${head('/endless')}\r\n`);
     const slow = raw(old.port, `${head('/slow')}\r\n`);
     const body = raw(old.port, 'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc');
-    const never = raw(old.port, upgradeRequest({ line: `GET ${mode === 'hook' ? '/?never' : '/never'} HTTP/1.1` }));
+    const undecided = upgradeRequest({ line: `GET ${mode === 'hook' ? '/?never' : '/never'} HTTP/1.1` });
+    const never = raw(old.port, undecided);
+    const used = raw(old.port, `${head('/one')}\r\n`);
     const tunnel = raw(old.port, upgradeRequest({ line: 'GET /raw HTTP/1.1' }));
-    await until(() => half.got.includes('v0 /one') && endless.got.includes('v0') && tunnel.got !== '');
+    await until(() => half.got.includes('v0 /one') && endless.got.includes('v0') && tunnel.got !== '' && used.got.includes('v0 /one'));
+    used.write(undecided);
+    await until(() => mode === 'native' || old.output.split('asked').length === 3);
     await version(t, 'v1', old.port, path, { mode });
-    await Promise.all([half, endless, slow, body, never, tunnel].map(({ ended }) => ended));
+    await Promise.all([half, endless, slow, body, never, tunnel, used].map(({ ended }) => ended));
     t.regex(slow.got, /v0 \/slow/);
     if (mode === 'noServer') t.is(tunnel.got, 'raw');
     t.regex(never.got, mode === 'native' ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 503/);
+    t.regex(used.got, mode === 'native' ? /v0 \/oneHTTP\/1\.1 400/ : /v0 \/oneHTTP\/1\.1 503/);
     await exits(t, old);
   });
 }
@@ -431,7 +436,7 @@ class Fake {
   }
 }
 
-const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE, COPY] = [1, 2, 3, 4, 5, 6, 7, 8];
+const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE, COPY, READY] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /** The conversation of a new process, up to a message of the old one. */
 async function upTo(fake, last) {
@@ -439,7 +444,11 @@ async function upTo(fake, last) {
   await fake.hears(HELLO);
   // Each reactor sends batches of its own.
   let heard = COPY;
-  while (heard === COPY) heard = await fake.hears(COPY, PORT);
+  while (heard === COPY) heard = await fake.hears(COPY, READY);
+  if (last !== READY) {
+    fake.say(READY);
+    heard = await fake.hears(PORT);
+  }
   for (; heard !== last; heard = await fake.hears(BATCH, END)) {
     if (heard === BATCH) fake.say(HELD);
   }
@@ -458,6 +467,7 @@ const STEPS = {
     await fake.hears(REFUSED);
   },
   'leaves after HELLO': (fake) => fake.hello(),
+  'leaves after READY': (fake) => upTo(fake, READY),
   'leaves after PORT': (fake) => upTo(fake, PORT),
   'leaves after BATCH': (fake) => upTo(fake, BATCH),
   'leaves after END': (fake) => upTo(fake, END),
@@ -816,6 +826,24 @@ inMode('a file that is left over, and one that is something else', async (t) => 
   const other = place(t);
   writeFileSync(other, 'mine');
   t.throws(() => new WebSocketServer({ port: 0, handover: other }), { message: /options\.handover: something else is there/ });
+});
+
+inMode('a folder that a killed process has left is removed after a day', async (t) => {
+  const path = place(t);
+  const folder = dirname(path);
+  const days = (name, count) => utimesSync(join(folder, name), new Date(), new Date(Date.now() - count * 24 * 60 * 60 * 1000));
+  for (const name of ['.hOldOne', '.hNewOne', '.hOthers', '.hidden-1']) mkdirSync(join(folder, name));
+  const socket = net.createServer().listen(path);
+  await once(socket, 'listening');
+  renameSync(path, join(folder, '.hOldOne', 's'));
+  socket.close();
+  writeFileSync(join(folder, '.hOthers', 's'), 'a file');
+  for (const name of ['.hOldOne', '.hOthers', '.hidden-1']) days(name, 1.1);
+  days('.hNewOne', 0.9);
+  const wss = new WebSocketServer({ port: 0, handover: path });
+  await until(() => statSync(path, { throwIfNoEntry: false }));
+  t.deepEqual(readdirSync(folder).sort(), ['.hNewOne', '.hOthers', '.hidden-1', 'h.sock']);
+  wss.close();
 });
 
 inMode('a process before that ends without a word: the port is bound', async (t) => {

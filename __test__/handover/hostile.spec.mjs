@@ -265,6 +265,33 @@ inMode('a new process that is stopped for a while takes the connections later', 
   await exits(t, old);
 });
 
+for (const stands of [1000, 4000]) {
+  inMode(`a new version that stands still for ${stands} ms while clients wait: they wait no longer than 2 s, and move`, async (t) => {
+    const path = place(t);
+    const old = await version(t, 'v0', 0, path, { history: 10 });
+    const ws = await open(old.port, '/topic');
+    const heard = [];
+    ws.on('message', (data) => heard.push(String(data)));
+    const publish = async (text) => {
+      ws.send(JSON.stringify({ publish: text }));
+      await until(() => heard.includes(text));
+    };
+    await publish('first');
+    const next = version(t, 'v1', old.port, path, { history: 10, stands });
+    if (stands > 2000) {
+      await until(() => old.output.includes('did not take the connections'));
+      await publish('meanwhile');
+      t.false(old.output.includes('closed'), 'the new process has nothing yet');
+    }
+    await next;
+    t.regex((await old.ended()).stdout, new RegExp(`"failed":${stands > 2000 ? 1 : 0},`));
+    const count = heard.length;
+    ws.send(JSON.stringify({ since: 'oldest' }));
+    await until(() => heard.at(-1).startsWith('{'));
+    t.deepEqual(heard.slice(count, -1), heard.slice(0, count), 'the history');
+  });
+}
+
 inMode('connections that the program ends on their way end, and the others move', async (t) => {
   const path = place(t);
   const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, handover: path });

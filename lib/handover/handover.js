@@ -283,15 +283,17 @@ class Handover {
 
   /** From here on this process has the port and the connections, if it can give them away again. */
   async take() {
+    const { courier } = this;
     this.left = state.reactors + 1;
     try {
       const imported = Array.from(this.servers(), (server) => this.importInto(server));
       outbox.flush();
       await Promise.all([this.prepare(), ...imported]);
-      if (this.server._isRunning()) this.courier?.take(state.native, this.server._listenerId);
+      // The process before can have given up meanwhile.
+      if (courier === this.courier && this.server._isRunning()) courier?.take(state.native, this.server._listenerId);
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
-      if (this.server._isRunning()) this.fail(failed(message, /** @type {Error} */ (error)));
+      if (courier === this.courier && this.server._isRunning()) this.fail(failed(message, /** @type {Error} */ (error)));
     }
   }
 

@@ -61,8 +61,10 @@ function importServer(server, { node, presence, topics: all }) {
 function importTopic(topics, { age, earlier, epoch, isFollowed, isShared, latest, messages, name, offset }) {
   const topic = topics.create(name, topics.settings(name), true);
   topic.latest = latest;
-  // One of the versions keeps none, or not at a broker, or this one has begun already.
-  if (topic.epoch === null || epoch === null || topic.offset !== 0 || isShared !== (topic.shared !== null)) return;
+  // One of the versions keeps none, or not at a broker.
+  if (topic.epoch === null || epoch === null || isShared !== (topic.shared !== null)) return;
+  // This one has begun already, and not with an earlier try.
+  if (topic.offset !== 0 && topic.epoch !== epoch) return;
   topic.restart(epoch, offset - messages.length);
   for (const { data, isBinary } of messages) {
     records.publish(topic, { data, tag: isBinary ? BINARY : TEXT });

@@ -17,7 +17,7 @@ use super::reactor::JsReactor;
 /// What a thread reports.
 #[napi(object)]
 pub struct HandoverReport {
-    /// `met`, `copied`, `given`, `port`, `whole` or `ended`.
+    /// `met`, `copied`, `given`, `alive`, `port`, `whole` or `ended`.
     pub kind: String,
     /// The listening socket, which the caller must close; -1: none.
     pub fd: i32,
@@ -72,7 +72,15 @@ impl JsCourier {
             // It keeps the event loop alive until the thread ends.
             let bell = report.build_threadsafe_function().callee_handled::<false>().build()?;
             let report = move |report: Report| {
-                let _closing = bell.call(report.into(), ThreadsafeFunctionCallMode::NonBlocking);
+                let mode = ThreadsafeFunctionCallMode::NonBlocking;
+                let program = if let Report::Alive(program) = &report { Some(program.clone()) } else { None };
+                let _closing = match program {
+                    None => bell.call(report.into(), mode),
+                    Some(program) => bell.call_with_return_value(report.into(), mode, move |_, _| {
+                        let _given_up = program.send(());
+                        Ok(())
+                    }),
+                };
             };
             let thread = std::thread::Builder::new().name("reactor-ws-move".to_owned());
             let (start, begun) = if gives {
@@ -173,6 +181,7 @@ impl From<Report> for HandoverReport {
         match report {
             Report::Met => empty("met"),
             Report::Copied => empty("copied"),
+            Report::Alive(_) => empty("alive"),
             Report::Given => empty("given"),
             Report::Port(port, state) => {
                 Self { fd: super::adopt::number(port), state: Some(state.into()), ..empty("port") }

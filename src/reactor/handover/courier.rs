@@ -5,13 +5,15 @@
 //! new                         old
 //! HELLO version        ->
 //!                      <-     HELLO version, or REFUSED if it has another one
-//!                      <-     COPY (queued output, while connections work)
+//!                      <-     COPY (queued output, while connections work), READY
+//! READY                ->     its program runs
 //!                             the reactors freeze, JavaScript does its part
 //!                      <-     PORT (its descriptor), with the state of the program
 //!                      <-     BATCH (a descriptor for each connection)
 //! it listens
 //! HELD                 ->     it has understood all of them; a few batches can be on their way
 //!                      <-     ... END, with the time since they were read, after the last HELD
+//! READY ...            ->     while its program waits, such as for a broker
 //! its program has the state
 //! MINE                 ->     here, and at no other time, the port and all connections change their owner
 //! end, it has opened them     connections leave
@@ -30,7 +32,7 @@ use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
@@ -56,6 +58,7 @@ const HELD: u8 = 5;
 const END: u8 = 6;
 const MINE: u8 = 7;
 const COPY: u8 = 8;
+const READY: u8 = 9;
 
 /// Batches on their way: the system limits the descriptors that are.
 const AHEAD: usize = 4;
@@ -74,6 +77,12 @@ const GLANCE: Duration = Duration::from_millis(1);
 const LOOK: Duration = Duration::from_millis(20);
 /// For all copies; and from PORT to MINE: nothing is read meanwhile.
 const TRANSFER: Duration = Duration::from_secs(30);
+/// From PORT to MINE: most time in which the other process does nothing.
+const STANDSTILL: Duration = Duration::from_secs(2);
+/// For READY: connections work meanwhile.
+const STARTING: Duration = Duration::from_secs(10);
+/// How often a process says READY while its program waits.
+const BEAT: Duration = Duration::from_millis(500);
 /// From MINE until the other process has opened the connections.
 const OPENING: Duration = Duration::from_secs(1);
 /// For all that the process before does, the work of its program and other conversations included.
@@ -83,8 +92,10 @@ const LONG_PATIENCE: Duration = Duration::from_secs(120);
 pub enum Report {
     /// The other side speaks our version.
     Met,
-    /// It has copies of queued output.
+    /// It has copies of queued output, and its program runs.
     Copied,
+    /// The program answers if it runs.
+    Alive(Sender<()>),
     /// All belongs to the other process.
     Given,
     /// The listening socket, and the state of the program: the caller can listen.
@@ -156,6 +167,9 @@ fn converse_giving(
             Order::Copy { handles, listener } => {
                 peer.within(TRANSFER);
                 copy_all(&mut peer, &handles, listener, outcome)?;
+                peer.within(STARTING);
+                peer.send(READY, &[], &[])?;
+                peer.receive_kind(READY)?;
                 report(Report::Copied);
             }
             Order::Give(giving) => break giving,
@@ -210,6 +224,7 @@ fn give_all(
 ) -> io::Result<()> {
     let mut unheld = 0;
     peer.within(TRANSFER);
+    peer.standstill = STANDSTILL;
     peer.send(PORT, &giving.state, &[giving.port.as_fd()])?;
     for handle in &giving.handles {
         let mut ids = Vec::new();
@@ -308,12 +323,12 @@ fn converse_taking(
     read_hello(kind, &body)?;
     report(Report::Met);
     peer.within(LONG_PATIENCE);
-    let (copies, state, mut sockets) = receive_port(&mut peer, outcome)?;
+    let (copies, state, mut sockets) = receive_port(&mut peer, report, outcome)?;
     let port = sockets.pop().ok_or_else(|| invalid("no port came"))?;
     report(Report::Port(port, state));
     let (batches, paused) = take_all(&mut peer, copies, outcome)?;
     report(Report::Whole(paused));
-    let Ok(Taking { handles, listener }) = start.recv() else { return Err(cancelled()) };
+    let Taking { handles, listener } = wait_for_order(&mut peer, start, report)?;
     peer.within(TRANSFER);
     peer.send(MINE, &[], &[])?;
     outcome.moved = batches.iter().map(Vec::len).sum();
@@ -327,13 +342,42 @@ fn converse_taking(
     Ok(peer)
 }
 
+/// The program takes the connections, or says meanwhile that it runs.
+fn wait_for_order(peer: &mut Peer, start: &Receiver<Taking>, report: &dyn Fn(Report)) -> io::Result<Taking> {
+    loop {
+        match start.recv_timeout(BEAT) {
+            Ok(taking) => return Ok(taking),
+            Err(RecvTimeoutError::Disconnected) => return Err(cancelled()),
+            Err(RecvTimeoutError::Timeout) => say_ready(peer, report)?,
+        }
+    }
+}
+
+/// Once the program runs.
+fn say_ready(peer: &mut Peer, report: &dyn Fn(Report)) -> io::Result<()> {
+    let (program, alive) = channel();
+    report(Report::Alive(program));
+    alive.recv().map_err(|_ended| cancelled())?;
+    peer.within(TRANSFER);
+    peer.send(READY, &[], &[])
+}
+
 /// PORT, and the copies before it.
-fn receive_port(peer: &mut Peer, outcome: &mut Outcome) -> io::Result<(Copies, Vec<u8>, Vec<OwnedFd>)> {
+fn receive_port(
+    peer: &mut Peer,
+    report: &dyn Fn(Report),
+    outcome: &mut Outcome,
+) -> io::Result<(Copies, Vec<u8>, Vec<OwnedFd>)> {
     let mut copies = Copies::new();
     loop {
         let (kind, mut body, sockets) = peer.receive(MOST_BYTES)?;
         if kind == PORT {
             return Ok((copies, body, sockets));
+        }
+        if kind == READY {
+            say_ready(peer, report)?;
+            peer.within(LONG_PATIENCE);
+            continue;
         }
         let slot = Decoder(&body).number().filter(|_| kind == COPY);
         let slot = slot.ok_or_else(|| invalid("an unexpected message"))?;
@@ -430,6 +474,8 @@ struct Peer {
     stream: UnixStream,
     /// All reads and writes must have ended by then.
     due: Instant,
+    /// For each of them.
+    standstill: Duration,
     /// The end of this side; `None`: the program decides about that.
     end: Option<Shutdown>,
 }
@@ -446,7 +492,8 @@ impl Drop for Peer {
 impl Peer {
     fn new(stream: UnixStream, patience: Duration) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        Ok(Self { stream, due: Instant::now() + patience, end: Some(Shutdown::Both) })
+        let (due, end) = (Instant::now() + patience, Some(Shutdown::Both));
+        Ok(Self { stream, due, standstill: Duration::MAX, end })
     }
 
     /// For what follows.
@@ -483,7 +530,7 @@ impl Peer {
     /// The next call waits no longer than there is time. macOS refuses all options of a socket once the other side has closed,
     /// and no call waits then.
     fn time(&self, set: fn(&UnixStream, Option<Duration>) -> io::Result<()>) -> io::Result<()> {
-        let _closed = set(&self.stream, Some(self.left()?));
+        let _closed = set(&self.stream, Some(self.left()?.min(self.standstill)));
         Ok(())
     }
 
@@ -516,11 +563,18 @@ impl Peer {
         Ok(())
     }
 
+    /// Other READY before it mean only that time goes on.
+    ///
     /// # Errors
     /// `InvalidData` for a message of another kind.
     fn receive_kind(&mut self, expected: u8) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-        let (kind, body, sockets) = self.receive(if expected == PORT { MOST_BYTES } else { SHORT })?;
-        if kind == expected { Ok((body, sockets)) } else { Err(invalid("an unexpected message")) }
+        loop {
+            match self.receive(if expected == PORT { MOST_BYTES } else { SHORT })? {
+                (kind, body, sockets) if kind == expected => return Ok((body, sockets)),
+                (READY, ..) => {}
+                _ => return Err(invalid("an unexpected message")),
+            }
+        }
     }
 
     /// The next message, of any kind.

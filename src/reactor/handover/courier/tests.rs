@@ -2,7 +2,7 @@
 //! descriptor left.
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 
 use super::*;
@@ -62,6 +62,13 @@ fn give_to(old: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send
     )
 }
 
+/// The program runs.
+fn answer(report: Report) {
+    if let Report::Alive(program) = report {
+        program.send(()).unwrap();
+    }
+}
+
 fn take_from(new: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send) -> Outcome {
     let (start, begun) = channel();
     converse(
@@ -71,6 +78,7 @@ fn take_from(new: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Se
             if let Report::Whole(_) = report {
                 start.send(Taking { handles: vec![new.handle.clone()], listener: 0 }).unwrap();
             }
+            answer(report);
         },
     )
 }
@@ -78,7 +86,12 @@ fn take_from(new: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Se
 /// It answers these clients, and a new one.
 #[track_caller]
 fn assert_serves(server: &Server, clients: &mut [Client]) {
-    for client in [Client::open(server.address)].iter_mut().chain(clients) {
+    assert_answered(server.address, clients);
+}
+
+#[track_caller]
+fn assert_answered(address: SocketAddr, clients: &mut [Client]) {
+    for client in [Client::open(address)].iter_mut().chain(clients) {
         client.write(&frame(0x81, Some([0; 4]), b"x"));
         client.expect("81 01 'x'");
     }
@@ -102,18 +115,22 @@ fn assert_closed(mut other: UnixStream) {
 }
 
 /// What a new process says.
-const NEW: [u8; 3] = [HELLO, HELD, MINE];
+const NEW: [u8; 4] = [HELLO, READY, HELD, MINE];
 
 /// A new process as it should be, before message `at` of `NEW`.
 fn up_to(peer: &mut Peer, at: usize) -> io::Result<()> {
     if at > 0 {
         peer.send(HELLO, &hello(), &[])?;
         peer.receive_kind(HELLO)?;
+        peer.receive_kind(READY)?;
+    }
+    if at > 1 {
+        peer.send(READY, &[], &[])?;
         let (state, sockets) = peer.receive_kind(PORT)?;
         assert_eq!((state.as_slice(), sockets.len()), (&b"state"[..], 1));
         peer.receive(MOST_BYTES)?;
     }
-    if at > 1 {
+    if at > 2 {
         peer.send(HELD, &[], &[])?;
         peer.receive_kind(END)?;
     }
@@ -175,6 +192,67 @@ fn descriptors_of_a_new_process_are_closed() {
     clients[0].drain();
 }
 
+/// Connections wait only for a process that goes on.
+#[test]
+fn a_new_process_that_stands_still_is_given_up() {
+    let old = server();
+    let address = old.address;
+    let mut clients = [Client::open(address)];
+    let outcome = give_to(&old, |peer| {
+        up_to(peer, 1)?;
+        assert_answered(address, &mut clients);
+        Ok(())
+    });
+    assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::UnexpectedEof);
+    let begun = Instant::now();
+    let outcome = give_to(&old, |peer| up_to(peer, 3).and_then(|()| peer.receive(0).map(drop)));
+    assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::TimedOut);
+    assert!(begun.elapsed() < TRANSFER / 2);
+    assert_serves(&old, &mut clients);
+    let outcome = give_to(&old, |peer| {
+        up_to(peer, 3)?;
+        for _ in 0..4 {
+            std::thread::sleep(STANDSTILL / 3);
+            peer.send(READY, &[], &[])?;
+        }
+        peer.send(MINE, &[], &[])?;
+        peer.receive(0).map(drop)
+    });
+    assert!(outcome.failure.is_none() && outcome.moved > 0, "{outcome:?}");
+}
+
+/// Such as for its broker.
+#[test]
+fn a_new_process_whose_program_waits_says_that_it_runs() {
+    let new = server();
+    let (body, socket, _client) = batch();
+    let (start, begun) = channel();
+    let handle = new.handle.clone();
+    let mut beats = 0;
+    let outcome = converse(
+        move |stream, report| take(stream, &begun, report),
+        |peer| {
+            greet(peer)?;
+            peer.send(BATCH, &body, &[socket.as_fd()])?;
+            peer.receive_kind(HELD)?;
+            peer.send(END, &[0; 8], &[])?;
+            peer.receive_kind(READY)?;
+            peer.receive_kind(READY)?;
+            peer.receive_kind(MINE).map(drop)
+        },
+        move |report| {
+            beats += usize::from(matches!(report, Report::Alive(_)));
+            answer(report);
+            // The first one is before PORT.
+            if beats == 3 {
+                start.send(Taking { handles: vec![handle.clone()], listener: 0 }).unwrap();
+                beats = 0;
+            }
+        },
+    );
+    assert!(outcome.failure.is_none() && outcome.moved == 1, "{outcome:?}");
+}
+
 /// Connections leave when the other process has opened them.
 #[test]
 fn an_old_process_waits_for_the_new_one() {
@@ -182,7 +260,7 @@ fn an_old_process_waits_for_the_new_one() {
     let _client = Client::open(old.address);
     let has_opened = std::sync::atomic::AtomicBool::new(false);
     let outcome = give_to(&old, |peer| {
-        up_to(peer, 2)?;
+        up_to(peer, 3)?;
         peer.send(MINE, &[], &[])?;
         std::thread::sleep(Duration::from_millis(50));
         has_opened.store(true, std::sync::atomic::Ordering::SeqCst);
@@ -231,8 +309,8 @@ fn batch() -> (Vec<u8>, OwnedFd, Client) {
     let client = Client::open(old.address);
     let (to, batches) = channel();
     let outcome = give_to(&old, |peer| {
-        peer.send(HELLO, &hello(), &[])?;
-        peer.receive_kind(HELLO)?;
+        up_to(peer, 1)?;
+        peer.send(READY, &[], &[])?;
         peer.receive_kind(PORT)?;
         let (_, body, mut sockets) = peer.receive(MOST_BYTES)?;
         to.send((body, sockets.pop())).unwrap();
@@ -250,6 +328,8 @@ fn batch() -> (Vec<u8>, OwnedFd, Client) {
 fn greet(peer: &mut Peer) -> io::Result<()> {
     peer.receive_kind(HELLO)?;
     peer.send(HELLO, &hello(), &[])?;
+    peer.send(READY, &[], &[])?;
+    peer.receive_kind(READY)?;
     let (port, _) = descriptor();
     peer.send(PORT, b"state", &[port.as_fd(); 3])
 }
