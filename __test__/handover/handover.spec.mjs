@@ -979,6 +979,24 @@ inMode('topics: members, histories, positions and presence move', async (t) => {
   t.true(JSON.parse(texts.at(-1)).recovered);
 });
 
+inMode('messages of a history keep what is left of their ttl', async (t) => {
+  const { exportServer, importServer } = createRequire(import.meta.url)('../../lib/handover/topics.js');
+  const ttl = 60_000;
+  const [from, to] = [1, 2].map(() => new WebSocketServer({ port: 0, topicOptions: () => ({ history: 10, ttl }) }));
+  await Promise.all([from, to].map((wss) => once(wss, 'listening')));
+  from.publish('topic', 'old');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  from.publish('topic', 'new');
+  const moved = await exportServer(from);
+  const [{ messages: [old, fresh] }] = moved.topics;
+  t.true(old.age - fresh.age > 30);
+  old.age += ttl;
+  importServer(to, moved);
+  const { messages, position } = await to.history('topic');
+  t.deepEqual([messages.map(({ data }) => String(data)), position.offset], [['new'], 2]);
+  for (const wss of [from, to]) wss.close();
+});
+
 inMode('clients of the protocol of topics go on', async (t) => {
   const path = place(t);
   let current = await version(t, 'v0', 0, path, { history: 100, protocol: true });

@@ -15,7 +15,7 @@ const { presencesOf } = require('../presence/liveness');
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position } from '../../types/topics' */
 
-/** `isFollowed`: at the broker. @typedef {{ name: string, epoch: string | null, offset: number, earlier: Position[], age: number, isFollowed: boolean, isShared: boolean, latest: Map<number, number> | null, messages: Array<{ data: Buffer, isBinary: boolean }> }} Moved */
+/** `isFollowed`: at the broker. @typedef {{ name: string, epoch: string | null, offset: number, earlier: Position[], age: number, isFollowed: boolean, isShared: boolean, latest: Map<number, number> | null, messages: Array<{ data: Buffer, isBinary: boolean, age: number }> }} Moved */
 
 /** @typedef {{ path: string, node: { id: string, last: number } | null, presence: import('../presence/liveness').MovedPresence | null, topics: Moved[] }} MovedServer */
 
@@ -36,8 +36,10 @@ async function exportServer(server) {
     const isFollowed = clusterNode !== null && size !== 0 && clusterNode.subscriptionSync.isActive(name);
     // The broker has its history.
     if (shared === null ? epoch === null && !isFollowed : !isFollowed || epoch === '') continue;
-    const { messages } = offset === 0 ? { messages: [] } : await collect(topic, 'oldest', records.WORD - 1);
-    const kept = messages.map((/** @type {any} */ { data, isBinary }) => ({ data, isBinary }));
+    /** @type {number[]} */
+    const ages = [];
+    const { messages } = offset === 0 ? { messages: [] } : await collect(topic, 'oldest', records.WORD - 1, ages);
+    const kept = messages.map((/** @type {any} */ { data, isBinary }, index) => ({ data, isBinary, age: ages[index] }));
     moved.topics.push({ name, epoch, offset, earlier, age: performance.now() - publishedAt, isFollowed, isShared: shared !== null, latest, messages: kept });
   }
   return moved;
@@ -66,7 +68,8 @@ function importTopic(topics, { age, earlier, epoch, isFollowed, isShared, latest
   // This one has begun already, and not with an earlier try.
   if (topic.offset !== 0 && topic.epoch !== epoch) return;
   topic.restart(epoch, offset - messages.length);
-  for (const { data, isBinary } of messages) {
+  for (const { age: since, data, isBinary } of messages) {
+    if (topic.settings.ttl !== 0) records.target(topic, [], '', since);
     records.publish(topic, { data, tag: isBinary ? BINARY : TEXT });
     topic.offset++;
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, KIND_MASK, OUT_TEXT, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
+const { ENTRY_AGE, ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, KIND_MASK, OUT_TEXT, PUBLISH_TEXT, SINCE_NOW, SINCE_OFFSET } = require('../base/layout');
 const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_TOP, HISTORY_WORDS } = require('../base/layout');
 const { checkOptions, checkValue } = require('../base/checks');
 const { checkTopic, sinceOf } = require('./arguments');
@@ -75,8 +75,8 @@ async function collectRemotely(clusterNode, name, since, limit, settings) {
   return { recovered: true, position: top, messages };
 }
 
-/** A long answer comes in pieces. @type {(topic: AnyTopic | undefined, since: Position | 'oldest', limit: number) => Promise<History>} */
-async function collect(topic, since, limit) {
+/** A long answer comes in pieces. `ages`: gets the milliseconds for which each message has been kept. @type {(topic: AnyTopic | undefined, since: Position | 'oldest', limit: number, ages?: number[]) => Promise<History>} */
+async function collect(topic, since, limit, ages = []) {
   const position = topic?.position ?? null;
   /** @type {History['messages']} */
   const messages = [];
@@ -98,6 +98,7 @@ async function collect(topic, since, limit) {
     for (const entry of entriesOf(bytes, count)) {
       mode = SINCE_OFFSET;
       offset = longOf(entry, ENTRY_OFFSET);
+      ages.push(wordOf(entry, ENTRY_AGE));
       const isBinary = (wordOf(entry, ENTRY_FLAGS) & PUBLISH_TEXT) === 0;
       messages.push({ data: entry.subarray(ENTRY_WORDS * WORD_BYTES), isBinary, position: { epoch, offset } });
     }

@@ -121,15 +121,16 @@ function unsubscribe(ws, number) {
 }
 
 /**
- * How the next publish differs from a plain message for all. A message with a `key` replaces the earlier one.
+ * How the next publish differs from a plain message for all. A message with a `key` replaces the earlier one. `age`: milliseconds for
+ * which the process before has kept it.
  *
- * @type {(topic: AnyTopic, excepted: WebSocket[], key: string) => void}
+ * @type {(topic: AnyTopic, excepted: WebSocket[], key: string, age?: number) => void}
  */
-function target(topic, excepted, key) {
+function target(topic, excepted, key, age = 0) {
   // In UTF-8, all lone surrogates would be the same key.
   const name = key === '' ? EMPTY_BUFFER : Buffer.from(key, 'utf16le');
   const words = new Uint32Array(TARGET_WORDS + 2 * excepted.length);
-  words.set([excepted.length, name.length]);
+  words.set([excepted.length, name.length, age]);
   for (const [index, { _generation, _slot }] of excepted.entries()) {
     words.set([_slot, _generation], TARGET_WORDS + 2 * index);
   }

@@ -68,7 +68,9 @@ layout! {
     ENTRY_FLAGS: usize = 2;
     /// In bytes. Padding follows, to a multiple of 4.
     ENTRY_LENGTH: usize = 3;
-    ENTRY_WORDS: usize = 4;
+    /// In milliseconds.
+    ENTRY_AGE: usize = 4;
+    ENTRY_WORDS: usize = 5;
 
     /// Records for all reactors with sockets, and with [`TOPIC_STREAMS`] for the reactor of the
     /// streams; all have the same topics with the same offsets. The generation is the topic's
@@ -125,7 +127,9 @@ layout! {
     TARGET_EXCEPT: usize = 0;
     /// Bytes of the key.
     TARGET_KEY: usize = 1;
-    TARGET_WORDS: usize = 2;
+    /// Milliseconds since its publication, in another process.
+    TARGET_AGE: usize = 2;
+    TARGET_WORDS: usize = 3;
 
     /// Aux of [`OUT_PUBLISH`], and flag of a message of [`IN_HISTORY`].
     PUBLISH_TEXT: u16 = 1;

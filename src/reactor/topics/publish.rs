@@ -1,8 +1,9 @@
 //! A message for all members of a topic, one after the other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::bridge::layout::{Slow, TARGET_EXCEPT, TARGET_KEY, TARGET_WORDS};
+use crate::bridge::layout::{Slow, TARGET_AGE, TARGET_EXCEPT, TARGET_KEY, TARGET_WORDS};
 use crate::engine::frame::wire_len;
 use crate::engine::{MessageKind, Prepared};
 
@@ -28,6 +29,7 @@ impl Topics {
             next: 0,
             except: target.except,
             key: target.key,
+            age: target.age,
             postponed: Vec::new(),
         }));
     }
@@ -65,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn end_publishing(&mut self, publishing: Publishing) {
-        let Publishing { topic, patience, message, copied, offset, except, postponed, .. } = publishing;
+        let Publishing { topic, patience, message, copied, offset, except, age, postponed, .. } = publishing;
         // The message might have been compressed with more parameters.
         if let Some(known) = copied.and_then(|number| self.messages.get_mut(number)) {
             *known = message.clone();
@@ -73,7 +75,8 @@ impl<C: Consumer> Reactor<C> {
         if offset.is_some() {
             // Only a member that catches up is sent it without asking for it.
             let except = (patience.slow == Slow::CatchUp && !except.is_empty()).then_some(except);
-            self.topics.remember(topic, Kept::new(message, self.timers.now(), except));
+            let now = self.timers.now();
+            self.topics.remember(topic, Kept::new(message, now.checked_sub(age).unwrap_or(now), except));
         }
         for id in postponed {
             self.step(id, |conn, consumer| conn.catch_up(consumer));
@@ -123,6 +126,8 @@ pub(super) struct Target {
     except: Box<[ConnectionId]>,
     /// The message's key, if only the latest message of each key is kept.
     key: Arc<[u8]>,
+    /// Since it was published in the process before.
+    age: Duration,
 }
 
 impl Target {
@@ -135,7 +140,8 @@ impl Target {
         let key = rest.get(..word(TARGET_KEY))?;
         let mut except: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
         except.sort_unstable_by_key(|id| (id.slot, id.generation));
-        Some(Self { except, key: Arc::from(key) })
+        let age = Duration::from_millis(words.get(TARGET_AGE).copied().unwrap_or_default().into());
+        Some(Self { except, key: Arc::from(key), age })
     }
 }
 
@@ -155,6 +161,7 @@ pub(super) struct Publishing {
     pub(super) next: usize,
     pub(super) except: Box<[ConnectionId]>,
     pub(super) key: Arc<[u8]>,
+    pub(super) age: Duration,
     /// Members for which a write made room meanwhile: their missed messages are known when this is done.
     pub(super) postponed: Vec<ConnectionId>,
 }

@@ -114,7 +114,7 @@ impl Topics {
         let mut offset = first.unwrap_or(u64::MAX);
         while count < most
             && answer.len() < LONGEST_ANSWER
-            && append(&mut answer, ring.as_deref_mut(), offset).is_some()
+            && append(&mut answer, ring.as_deref_mut(), offset, now).is_some()
         {
             count += 1;
             offset += 1;
@@ -126,12 +126,14 @@ impl Topics {
     }
 }
 
-fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<()> {
-    let message = &ring?.get_mut(offset)?.message;
+fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64, now: Instant) -> Option<()> {
+    let kept = ring?.get_mut(offset)?;
+    let message = &kept.message;
+    let age = u32::try_from(now.saturating_duration_since(kept.at).as_millis()).unwrap_or(u32::MAX);
     let flags = if message.kind == MessageKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
     let payload = message.payload();
     let [low, high] = halves(offset);
-    answer.extend_from_slice(&encode(&[low, high, flags, u32::try_from(payload.len()).ok()?]));
+    answer.extend_from_slice(&encode(&[low, high, flags, u32::try_from(payload.len()).ok()?, age]));
     answer.extend_from_slice(payload);
     answer.resize(answer.len().next_multiple_of(4), 0);
     Some(())

@@ -15,7 +15,7 @@ const OVERHEAD: usize = size_of::<Kept>() + 64;
 
 pub(super) struct Kept {
     pub(super) message: Prepared,
-    at: Instant,
+    pub(super) at: Instant,
     /// Connections that do not get it. Boxed: most messages are for all.
     pub(super) except: Option<Box<[ConnectionId]>>,
     /// Bytes counted for it.

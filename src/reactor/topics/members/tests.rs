@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -25,6 +26,7 @@ fn publishing(topic: u32, next: usize) -> Box<Publishing> {
         next,
         except: Box::default(),
         key: Arc::from([]),
+        age: Duration::ZERO,
         postponed: Vec::new(),
     })
 }

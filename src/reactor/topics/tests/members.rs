@@ -53,7 +53,7 @@ fn records_that_are_cut_off_are_ignored() {
     let (_, id) = clients[0];
     let whole: [(u8, Vec<u32>); 4] = [
         (OUT_TOPIC, vec![0; TOPIC_WORDS]),
-        (OUT_TARGET, vec![2, 8, 1, 2, 3, 4, 5, 6]),
+        (OUT_TARGET, vec![2, 8, 0, 1, 2, 3, 4, 5, 6]),
         (OUT_HISTORY, vec![0; SUBSCRIBE_WORDS]),
         (OUT_HISTORY_BUDGET, vec![0; 2]),
     ];

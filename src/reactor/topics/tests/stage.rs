@@ -161,7 +161,7 @@ impl Stage {
     }
 
     pub(super) fn target(&mut self, topic: u32, except: &[ConnectionId], key: &[u8]) {
-        let mut all = vec![except.len() as u32, key.len() as u32];
+        let mut all = vec![except.len() as u32, key.len() as u32, 0];
         all.extend(except.iter().flat_map(|id| [id.slot, id.generation]));
         let mut payload = words(&all);
         payload.extend_from_slice(key);
