@@ -35,6 +35,7 @@ use crate::engine::handshake::{HeadScanner, read_accept};
 use crate::engine::portable::Portable;
 use crate::engine::{CloseCode, Engine};
 
+use crate::reactor::config::LAST_WRITE;
 use crate::reactor::conn::life::Life;
 use crate::reactor::conn::origin::{Asked, Origin};
 use crate::reactor::read::{PeerSide, ReadClass};
@@ -269,7 +270,10 @@ impl<C: Consumer> Reactor<C> {
                 continue;
             };
             if matches!(connection.life, Life::Closing { .. }) {
-                // The program has closed it on its way. The other process writes no close frame for that.
+                // The program has closed it on its way.
+                if let Some((mut conn, ..)) = self.conn_at(id.slot) {
+                    conn.write_last();
+                }
                 self.destroy(id.slot, Cause::Terminate);
             } else {
                 connection.read.class = ReadClass::Moved;
@@ -464,6 +468,16 @@ impl Conn<'_> {
                 queued,
             },
         })
+    }
+
+    /// The other process writes no close frame. It leaves from here, unless the other process has bytes that precede it.
+    fn write_last(&mut self) {
+        let packed_at = self.handovers.origins.get(&self.id.slot).map(|origin| origin.packed_at);
+        if packed_at == Some(self.state.write.pushed() - self.queued() as u64) {
+            self.state.read.class = ReadClass::Frozen;
+            self.write_at_once(LAST_WRITE);
+            self.state.read.class = ReadClass::Packed;
+        }
     }
 
     fn thaw(&mut self) {

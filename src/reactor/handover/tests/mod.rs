@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::parcel::{Copies, Opened, Parcel, Rest, State};
 use super::{Copied, Packed, Packs, Stays};
 use crate::bridge::rates::Rates;
-use crate::engine::MessageKind;
+use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::tests::server::reactor;
@@ -398,7 +398,8 @@ fn a_connection_that_ends_on_its_way_ends_everywhere() {
         old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
         let Packs { packed, .. } = old.pack();
         let id = packed[0].id;
-        old.reactor.step(id, |conn, _| if closes { conn.close(None, b"") } else { conn.terminate() });
+        let code = Some(CloseCode::SERVICE_RESTART);
+        old.reactor.step(id, |conn, _| if closes { conn.close(code, b"") } else { conn.terminate() });
         if moves {
             old.reactor.on_given(&[id]);
             new.take(packed, Copies::new());
@@ -409,6 +410,9 @@ fn a_connection_that_ends_on_its_way_ends_everywhere() {
         old.until(|reactor| reactor.connections() == 0);
         assert!(old.seen.try_iter().any(|(_, seen)| seen == Seen::Closed));
         client.expect_text(client::SWITCHED);
+        if closes {
+            client.expect("88 02 03 f4");
+        }
         client.expect_end();
     }
 }
