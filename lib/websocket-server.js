@@ -7,8 +7,9 @@ const { requiredHooks } = require('./upgrade/hooks');
 const { capture, setContext } = require('./base/async-context');
 const { PAUSED } = require('./base/bits');
 const { MAX_DELAY, checkOptions, checkValue } = require('./base/checks');
+const { NO_SLOT } = require('./base/constants');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
-const { protocolText, tailText } = require('./connection/handshake-info');
+const { generationOf, protocolText, tailText } = require('./connection/handshake-info');
 const { scheduleNext } = require('./connection/receive');
 const { open } = require('./connection/state');
 const { upgradeOf } = require('./listen/http2');
@@ -35,7 +36,7 @@ const { NodeTls } = require('./tls/node');
 const { receive } = require('./topics/publish');
 const { topicsOf } = require('./topics/registry');
 const { ClusterNode } = require('./nodes/node');
-const { emitConnection } = require('./upgrade/request-visibility');
+const { emitConnection, requestAhead } = require('./upgrade/request-visibility');
 const { onTls } = require('./upgrade/tls');
 const { isRefused } = require('./upgrade/pending-tls');
 const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade/pending-upgrade');
@@ -47,6 +48,8 @@ const WebSocket = require('./websocket');
 /** @import { DrainOptions, DrainProgress, HandoverCounts, HandoverOptions, Metrics, Waiting } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
+
+/** @typedef {import('./handover/handover').Foreseen} Foreseen */
 
 const RUNNING = 0;
 const CLOSING = 1;
@@ -302,10 +305,10 @@ class WebSocketServer extends EventEmitter {
     if ((tag & KIND_MASK) === IN_HANDOFF) return handOff(this, slot, tag, bytes, start);
     this._countConnection();
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
-    const isAccepted = this._updateHooks();
     const isResumed = (tag & IN_FLAG_RESUMED) !== 0;
     // The process before has decided.
     if (isOpen && isResumed) return this._welcomeBack(slot, bytes, start, via);
+    const isAccepted = this._updateHooks();
     // The reactor might have answered before JavaScript wanted to decide.
     if (isOpen && isAccepted) this._openWebSocket(slot, bytes, start, via);
     else new Upgrade(this, slot, bytes, start, via, isOpen, isResumed).decide();
@@ -324,24 +327,45 @@ class WebSocketServer extends EventEmitter {
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
+  /** Whether connections of the process before can be made ahead. A class of the program would see those that never come. */
+  _foresees() {
+    return !this.options.http && this.options.WebSocket === WebSocket;
+  }
+
+  /** Makes such a connection, and its request: nothing else refers to them before it comes. @type {(bytes: Buffer, start: number) => Foreseen} */
+  _foresee(bytes, start) {
+    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), tls: '', via: undefined };
+    const ws = new this.options.WebSocket(null, undefined, this.options)._read(NO_SLOT, bytes, start, agreed);
+    return { ws, request: requestAhead(this, ws, bytes, start) };
+  }
+
   /** For a connection of the process before. @type {(slot: number, bytes: Buffer, start: number, via?: WebSocketServer) => void} */
   _welcomeBack(slot, bytes, start, via) {
-    const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), tls: '', via };
-    const ws = this._makeWebSocket(slot, bytes, start, agreed);
+    const foreseen = this._handover?.takeForeseen(bytes, start) ?? null;
+    /** @type {Connection} */
+    let ws;
+    if (foreseen === null) {
+      const agreed = { extensions: tailText(bytes, start), owner: this, protocol: protocolText(bytes, start), tls: '', via };
+      ws = this._makeWebSocket(slot, bytes, start, agreed);
+    } else {
+      ({ ws } = foreseen);
+      ws._arrive(slot, generationOf(bytes, start));
+      open(ws);
+    }
     setContext(ws, (via ?? this)._context);
     detach(ws, bytes, start);
     if (!this._isRunning()) return ws.close(SERVICE_RESTART);
-    this._announce(ws, bytes, start);
+    this._announce(ws, bytes, start, foreseen?.request);
     if ((ws._bits & PAUSED) !== 0) ws._ensureExtra().pausedIn = -1;
     else scheduleNext(ws);
   }
 
-  /** @type {(ws: WebSocket, bytes: Buffer, start: number) => void} */
-  _announce(ws, bytes, start) {
+  /** @type {(ws: WebSocket, bytes: Buffer, start: number, early?: Foreseen['request']) => void} */
+  _announce(ws, bytes, start, early) {
     // `emit` makes an array of its arguments, mostly for no listener.
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this._opened(ws);
-    emitConnection(this, ws, bytes, start);
+    emitConnection(this, ws, bytes, start, early);
   }
 
   /** HELLO, SECURE and TLS_ERROR records. @type {(kind: number, slot: number, bytes: Buffer) => void} */

@@ -416,11 +416,13 @@ class Fake {
     this.socket.write(Buffer.concat([head, body]));
   }
 
-  hello(number = 1, magic = 'reactor-ws handover') {
-    const body = Buffer.alloc(8 + magic.length + 8);
+  hello(number = VERSION, magic = 'reactor-ws handover') {
+    const body = Buffer.alloc(8 + magic.length + 8 + 1);
     body.writeBigUInt64LE(BigInt(magic.length));
     body.write(magic, 8);
     body.writeBigUInt64LE(BigInt(number), 8 + magic.length);
+    // It wants to be told ahead.
+    body[8 + magic.length + 8] = 1;
     this.say(HELLO, body);
   }
 
@@ -436,7 +438,8 @@ class Fake {
   }
 }
 
-const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE, COPY, READY] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+const VERSION = 2;
+const [HELLO, REFUSED, PORT, BATCH, HELD, END, MINE, COPY, READY, AHEAD] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 /** The conversation of a new process, up to a message of the old one. */
 async function upTo(fake, last) {
@@ -444,8 +447,11 @@ async function upTo(fake, last) {
   await fake.hears(HELLO);
   // Each reactor sends batches of its own.
   let heard = COPY;
-  while (heard === COPY) heard = await fake.hears(COPY, READY);
-  if (last !== READY) {
+  while (heard !== READY && heard !== last) {
+    heard = await fake.hears(COPY, AHEAD, READY);
+    if (heard === AHEAD && heard !== last) fake.say(HELD);
+  }
+  if (heard !== last) {
     fake.say(READY);
     heard = await fake.hears(PORT);
   }
@@ -459,14 +465,20 @@ const STEPS = {
   'says nothing': () => {},
   'says no HELLO': (fake) => void fake.socket.write('GET / HTTP/1.1\r\n\r\n'),
   'has another version': async (fake) => {
-    fake.hello(2);
+    fake.hello(VERSION - 1);
     await fake.hears(REFUSED);
   },
   'is another program': async (fake) => {
-    fake.hello(1, 'something else');
+    fake.hello(VERSION, 'something else');
     await fake.hears(REFUSED);
   },
   'leaves after HELLO': (fake) => fake.hello(),
+  'leaves after AHEAD': (fake) => upTo(fake, AHEAD),
+  'answers AHEAD wrongly': async (fake) => {
+    await upTo(fake, AHEAD);
+    fake.say(MINE);
+    await fake.isOver;
+  },
   'leaves after READY': (fake) => upTo(fake, READY),
   'leaves after PORT': (fake) => upTo(fake, PORT),
   'leaves after BATCH': (fake) => upTo(fake, BATCH),

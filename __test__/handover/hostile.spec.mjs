@@ -5,7 +5,7 @@ import net from 'node:net';
 import { dirname } from 'node:path';
 
 import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
-import { Child, RawClient, WebSocketServer, frame, upgradeRequest } from '../helpers/index.mjs';
+import { Child, RawClient, WebSocketServer, frame, implementation, upgradeRequest } from '../helpers/index.mjs';
 
 inMode('an old process with a later version of V8 keeps its connections, and the new one says why', async (t) => {
   const path = place(t);
@@ -207,6 +207,124 @@ inMode('a third version waits until the second one has decided about all connect
   t.regex(stdout, /"moved":3,"taken":3/);
   for (const ws of all) t.regex(await ask(ws, 'x'), /^v2 \/. 1 x/);
   t.regex(third.first, /listening/);
+});
+
+/** An old version in this process; `act` happens when the new one was told of its connections, and before they are frozen. */
+async function foretelling(t, path, act) {
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, handover: path });
+  t.teardown(() => wss.close());
+  const { _handover: handover } = wss;
+  const { freeze } = Object.getPrototypeOf(handover);
+  handover.freeze = async (id) => {
+    await act(handover);
+    return Reflect.apply(freeze, handover, [id]);
+  };
+  wss.on('connection', (socket, { url }) => {
+    socket.on('message', (data) => {
+      socket.attachment = { from: url, count: (socket.attachment?.count ?? 0) + 1 };
+      if (String(data) === 'pause') setTimeout(() => socket.pause(), 50);
+      socket.send(`v0 ${data}`);
+    });
+  });
+  await once(wss, 'listening');
+  return wss;
+}
+
+inMode('connections that change after the new process was told of them', async (t) => {
+  const path = place(t);
+  const headers = { cookie: 'who=me' };
+  const opened = [];
+  const wss = await foretelling(t, path, async () => {
+    t.is(await ask(talks, 'x'), 'v0 x', 'the old process serves');
+    closes.close(1000);
+    t.is(await closes.closes, 1000);
+    resets.terminate();
+    await resets.closes;
+    t.is(await ask(held, 'pause'), 'v0 pause');
+    // In their slots, sooner or later.
+    for (let n = 0; n < 8; n++) {
+      opened.push(await open(wss.address().port, `/opened${n}`, { headers: { cookie: 'another' } }));
+      t.is(await ask(opened[n], 'y'), 'v0 y');
+    }
+    await until(() => [...wss.clients].some(({ isPaused }) => isPaused));
+  });
+  const { port } = wss.address();
+  const [idle, talks, closes, resets, held] = await Promise.all(['/idle', '/talks', '/closes', '/resets', '/hold'].map((url) => open(port, url, { headers })));
+  const heard = [];
+  held.on('message', (data) => heard.push(String(data)));
+  t.is(await ask(talks, 'before'), 'v0 before');
+  const next = await version(t, 'v1', port, path);
+  t.is(await ask(idle, 'x'), 'v1 /idle 1 x who=me ');
+  t.is(await ask(talks, 'x'), 'v1 /talks 3 x who=me ');
+  for (const [n, ws] of opened.entries()) t.is(await ask(ws, 'x'), `v1 /opened${n} 2 x another `);
+  await until(() => heard.includes('v1 true'));
+  t.is(await ask(held, 'x'), 'v1 x', 'it resumes there');
+  await version(t, 'v2', port, path);
+  t.like(JSON.parse(/^closed (.*)$/m.exec(await exits(t, next))[1]), { taken: 11, moved: 11 });
+  t.is(await ask(talks, 'x'), 'v2 /talks 4 x who=me ');
+});
+
+inMode('a new process that ends when it was told of connections: the old one goes on', async (t) => {
+  const path = place(t);
+  let isFirst = true;
+  const wss = await foretelling(t, path, async ({ heir }) => {
+    if (!isFirst) return;
+    isFirst = false;
+    next.process.kill('SIGKILL');
+    await heir.left;
+  });
+  const { port } = wss.address();
+  const ws = await open(port, '/a');
+  const next = new Child(t, 'movable.mjs', ['v1', port, path]);
+  await next.ended();
+  t.is(await ask(ws, 'x'), 'v0 x');
+  const other = await open(port, '/b');
+  await version(t, 'v2', port, path);
+  t.deepEqual([await ask(ws, 'x'), await ask(other, 'x')], ['v2 /a 2 x  ', 'v2 /b 1 x  ']);
+});
+
+inMode('an old process that ends when the new one was told of its connections: they end, and the new one has the port', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  t.teardown(() => wss.close());
+  const { _handover: handover } = wss;
+  const { foresee } = Object.getPrototypeOf(handover);
+  handover.foresee = (records) => {
+    Reflect.apply(foresee, handover, [records]);
+    t.is(handover.foreseen.length, 1);
+    old.process.kill('SIGKILL');
+  };
+  wss.on('connection', (socket, { url }) => socket.on('message', (data) => socket.send(`v1 ${url} ${data}`)));
+  await once(wss, 'listening');
+  t.is(await ws.closes, 1006);
+  t.deepEqual([wss.clients.size, handover.foreseen], [0, []]);
+  const next = await open(old.port, '/next');
+  t.is(await ask(next, 'x'), 'v1 /next x');
+  next.terminate();
+});
+
+inMode('a class of the program is made for connections that come, and no other', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const all = [await open(old.port, '/a'), await open(old.port, '/b')];
+  let made = 0;
+  class Mine extends implementation.WebSocket {
+    constructor(...given) {
+      super(...given);
+      made++;
+    }
+  }
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path, WebSocket: Mine });
+  t.teardown(() => wss.close());
+  const urls = [];
+  wss.on('connection', (socket, { url }) => urls.push([socket instanceof Mine, url]));
+  wss._handover.foresee = () => t.fail();
+  await once(wss, 'listening');
+  t.deepEqual([made, urls.sort()], [2, [[true, '/a'], [true, '/b']]]);
+  for (const socket of wss.clients) socket.terminate();
+  await Promise.all(all.map(({ closes }) => closes));
 });
 
 const CLOSE = frame(8, Buffer.from([3, 232]));

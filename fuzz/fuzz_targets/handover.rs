@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use reactor_ws::engine::deflate::{Params, Pool, Settings};
-use reactor_ws::engine::portable::{Decoder, Portable};
+use reactor_ws::engine::portable::{Decoder, Encoder, Portable};
 use reactor_ws::engine::{Config, Engine, Event, MessageKind, Role};
-use reactor_ws::reactor::Parcel;
+use reactor_ws::reactor::{Heads, Parcel};
 
 fuzz_target!(|bytes: &[u8]| {
     decode(bytes);
@@ -28,6 +28,12 @@ fn decode(bytes: &[u8]) {
         let mut again = Vec::new();
         parcel.encode(&mut again);
         assert_eq!(again, bytes);
+    }
+    let from = &mut Decoder(bytes);
+    if let Some(heads) = Heads::decode(from) {
+        let mut again = Vec::new();
+        heads.encode(&mut Encoder(&mut again));
+        assert_eq!(again, bytes[..bytes.len() - from.0.len()]);
     }
     let mut from = Decoder(bytes);
     let Some(state) = Portable::decode(&mut from) else { return };

@@ -115,6 +115,13 @@ class Endpoint extends Base {
     return this;
   }
 
+  /** Takes a new slot: the connection was made before it came. @type {(slot: number, generation: number) => void} */
+  _arrive(slot, generation) {
+    this._slot = slot;
+    this._generation = generation;
+    table.place(slot, this);
+  }
+
   /**
    * Gives the slot to another owner, with the sends that have not left, and the socket that the program has seen.
    * `agreed`: by the handshake of a WebSocket.

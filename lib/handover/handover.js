@@ -7,8 +7,9 @@ const net = require('node:net');
 const { deserialize, serialize } = require('node:v8');
 
 const { log, warn } = require('../base/log');
-const { IN_FROZEN } = require('../base/layout');
+const { IN_FROZEN, MOVED_AHEAD } = require('../base/layout');
 const { connectionsBy } = require('../connection/clients');
+const { endOf, tlsOffset } = require('../connection/handshake-info');
 const { kAll } = require('../listen/http-option');
 const { upgradesOf } = require('../listen/routes');
 const { addon } = require('../reactor/addon');
@@ -21,7 +22,9 @@ const { exportServer, importServer } = require('./topics');
 const { checkPath, listenNear } = require('./place');
 
 /** @import { HandoverReport } from '../native/binding' */
-/** @import { Server } from '../connection/state' */
+/** @import { Server, WebSocket } from '../connection/state' */
+
+/** `request`: as in upgrade/request-visibility.js. @typedef {{ ws: WebSocket, request: import('../upgrade/request-visibility').Early }} Foreseen */
 
 /** Milliseconds for listeners of 'handover'. */
 const PATIENCE = 10_000;
@@ -81,6 +84,8 @@ class Handover {
     this.prepared = null;
     /** The conversation with the process before. @type {import('../native/binding').JsCourier | null} */
     this.courier = null;
+    /** Its connections that will come, by their number. @type {Array<Foreseen | undefined>} */
+    this.foreseen = [];
     /** That process has left, or has handed on all messages. @type {Promise<void>} */
     this.alone = Promise.resolve();
     /** Processes that want the connections, the first one first. @type {Set<Guest>} */
@@ -181,10 +186,11 @@ class Handover {
     });
     socket.connect({ path: this.path }, () => {
       this.begun = performance.now();
+      this.foreseen = [];
       socket.unref().removeAllListeners('error').on('error', () => {});
       this.alone = new Promise((resolve) => socket.on('close', () => resolve()));
       try {
-        this.courier = converse(socket, false, (report) => {
+        this.courier = converse(socket, { gives: false, wantsAhead: this.server._foresees() }, (report) => {
           this.onTaking(report, bind);
           if (report.kind !== 'ended') return;
           // Its end can be read from now on.
@@ -202,7 +208,10 @@ class Handover {
   onTaking(report, bind) {
     const { bytes, fd, kind, left, moved, paused, reason, state: topics } = report;
     const isRunning = this.server._isRunning();
-    if (kind === 'port') {
+    if (kind === 'ahead') {
+      if (!isRunning) return this.stop();
+      this.foresee(/** @type {Buffer} */ (topics));
+    } else if (kind === 'port') {
       try {
         this.topics = deserialize(/** @type {Buffer} */ (topics));
       } catch (error) {
@@ -229,9 +238,24 @@ class Handover {
         return this.finishTaking();
       }
       this.isTaking = false;
+      this.foreseen = [];
       for (const node of this.nodes()) void this.arrive(node);
       if (!left || !this.retry()) this.fail(failed(`the process at ${this.path} gives no connections: ${reason}`));
     }
+  }
+
+  /** Makes connections that will come while the process before still serves them. @param {Buffer} records */
+  foresee(records) {
+    for (let start = 0; start < records.length; start = endOf(records, start)) this.foreseen.push(this.server._foresee(records, start));
+  }
+
+  /** What `foresee` has made of the connection in a record; null: nothing. @type {(bytes: Buffer, start: number) => Foreseen | null} */
+  takeForeseen(bytes, start) {
+    const number = bytes.readUInt32LE(tlsOffset(bytes, start) + MOVED_AHEAD);
+    if (number === 0) return null;
+    const { [number - 1]: foreseen = null } = this.foreseen;
+    this.foreseen[number - 1] = undefined;
+    return foreseen;
   }
 
   /** @type {(bind: (fd: number) => void, fd: number) => void} */
@@ -341,6 +365,8 @@ class Handover {
     if (--this.left !== 0) return;
     // The process before has waited for this.
     this.endTaking();
+    // Some have ended in time.
+    this.foreseen = [];
     this.isTaking = false;
     for (const node of this.nodes()) void this.arrive(node);
     this.note();
@@ -407,7 +433,7 @@ class Handover {
     }
     const guest = new Guest(socket.unref());
     try {
-      guest.courier = converse(socket, true, (report) => this.onGiving(guest, report));
+      guest.courier = converse(socket, { gives: true, wantsAhead: false }, (report) => this.onGiving(guest, report));
       this.guests.add(guest);
     } catch (error) {
       warn('REACTOR_WS_HANDOVER', `a process at ${this.path} gets no connections: ${/** @type {Error} */ (error).message}`);
@@ -472,9 +498,8 @@ class Handover {
       await this.freeze(id);
       await Promise.race([this.tell(), heir.left]);
       await this.sendsLeave(heir, performance.now() + SETTLING);
-      const topics = [];
       this.holding = this.nodes();
-      for (const one of this.servers()) topics.push(await exportServer(one));
+      const topics = await Promise.all(Array.from(this.servers(), exportServer));
       if (!heir.hasLeft) {
         // A connection that has just opened can wait for the ends of others, and would stay.
         releaseReplies();
@@ -589,11 +614,11 @@ class Handover {
  * Begins a conversation over a socket. It ends only if this process closes the socket, too. Throws if this process lacks
  * descriptors or threads.
  *
- * @type {(socket: net.Socket, gives: boolean, report: (report: HandoverReport) => void) => import('../native/binding').JsCourier}
+ * @type {(socket: net.Socket, role: { gives: boolean, wantsAhead: boolean }, report: (report: HandoverReport) => void) => import('../native/binding').JsCourier}
  */
-function converse(socket, gives, report) {
+function converse(socket, { gives, wantsAhead }, report) {
   try {
-    return new (addon().Courier)(/** @type {any} */ (socket)._handle?.fd ?? -1, gives, report);
+    return new (addon().Courier)(/** @type {any} */ (socket)._handle?.fd ?? -1, gives, wantsAhead, report);
   } catch (error) {
     socket.destroy();
     throw error;

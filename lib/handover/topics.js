@@ -31,17 +31,19 @@ async function exportServer(server) {
   clusterNode?.hold();
   /** @type {MovedServer} */
   const moved = { path, node: clusterNode && { id: clusterNode.id, last: clusterNode.last }, presence: presence?.export() ?? null, topics: [] };
-  for (const [name, topic] of all) {
+  const exported = Array.from(all, async ([name, topic]) => {
     const { earlier, epoch, latest, offset, publishedAt, shared, size } = topic;
     const isFollowed = clusterNode !== null && size !== 0 && clusterNode.subscriptionSync.isActive(name);
     // The broker has its history.
-    if (shared === null ? epoch === null && !isFollowed : !isFollowed || epoch === '') continue;
+    if (shared === null ? epoch === null && !isFollowed : !isFollowed || epoch === '') return [];
     /** @type {number[]} */
     const ages = [];
     const { messages } = offset === 0 ? { messages: [] } : await collect(topic, 'oldest', records.WORD - 1, ages);
     const kept = messages.map((/** @type {any} */ { data, isBinary }, index) => ({ data, isBinary, age: ages[index] }));
-    moved.topics.push({ name, epoch, offset, earlier, age: performance.now() - publishedAt, isFollowed, isShared: shared !== null, latest, messages: kept });
-  }
+    return [{ name, epoch, offset, earlier, age: performance.now() - publishedAt, isFollowed, isShared: shared !== null, latest, messages: kept }];
+  });
+  // The reactors are asked for all histories at once.
+  moved.topics = (await Promise.all(exported)).flat();
   return moved;
 }
 

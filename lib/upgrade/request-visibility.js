@@ -13,6 +13,8 @@ const { UpgradeRequest } = require('./request');
 
 /** @import { Emitting, Server, WebSocket } from '../connection/state' */
 
+/** @typedef {string | InstanceType<typeof UpgradeRequest>} Early */
+
 const { toString } = Function.prototype;
 
 /** A function with exactly one parameter: an identifier without a default. */
@@ -50,18 +52,25 @@ function isRequestSeen(server) {
   return typeof listeners === 'function' ? usesSecondArgument(listeners) : listeners.some(usesSecondArgument);
 }
 
+/** The request that `emitConnection` will need, or its text if it seems to need none. @type {(server: Server, ws: WebSocket, bytes: Buffer, start: number) => Early} */
+function requestAhead(server, ws, bytes, start) {
+  const text = requestText(bytes, start);
+  return isRequestSeen(server) ? new UpgradeRequest(text, ws) : text;
+}
+
 /**
  * A single listener is called without `emit`: that makes an array of arguments, 64 bytes of garbage.
  *
- * @type {(server: Server, ws: WebSocket, bytes: Buffer, start: number) => void}
+ * @type {(server: Server, ws: WebSocket, bytes: Buffer, start: number, early?: Early | null) => void}
  */
-function emitConnection(server, ws, bytes, start) {
+function emitConnection(server, ws, bytes, start, early = null) {
   const isSeen = isRequestSeen(server) || diagnostics.isRequestSeen();
-  const request = isSeen ? new UpgradeRequest(requestText(bytes, start), ws) : null;
+  let request = null;
+  if (isSeen) request = typeof early === 'object' && early !== null ? early : new UpgradeRequest(early ?? requestText(bytes, start), ws);
   diagnostics.opened(ws, request);
   const { connection: listener } = /** @type {Emitting} */ (server)._events;
   if (typeof listener === 'function' && isPlain(server)) Reflect.apply(listener, server, [ws, request]);
   else server.emit('connection', ws, request);
 }
 
-module.exports = { emitConnection, isRequestSeen, usesSecondArgument };
+module.exports = { emitConnection, isRequestSeen, requestAhead, usesSecondArgument };

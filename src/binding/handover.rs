@@ -17,11 +17,11 @@ use super::reactor::JsReactor;
 /// What a thread reports.
 #[napi(object)]
 pub struct HandoverReport {
-    /// `met`, `copied`, `given`, `alive`, `port`, `whole` or `ended`.
+    /// `met`, `copied`, `given`, `alive`, `ahead`, `port`, `whole` or `ended`.
     pub kind: String,
     /// The listening socket, which the caller must close; -1: none.
     pub fd: i32,
-    /// Of the program, from `give`.
+    /// Of the program, from `give`; for `ahead` the records.
     pub state: Option<Buffer>,
     /// Milliseconds for which connections have not been read.
     pub paused: f64,
@@ -58,9 +58,16 @@ use crate::reactor::handover::courier::{Giving, Order, Outcome, Report, Taking, 
 
 #[napi]
 impl JsCourier {
-    /// Begins, over a duplicate of the socket `fd`. `report` is called on this thread.
+    /// Begins, over a duplicate of the socket `fd`. `report` is called on this thread. `wants_ahead`: of a process that
+    /// takes.
     #[napi(constructor, catch_unwind)]
-    pub fn new(_env: Env, fd: i32, gives: bool, report: Function<'_, HandoverReport, ()>) -> Result<Self> {
+    pub fn new(
+        _env: Env,
+        fd: i32,
+        gives: bool,
+        wants_ahead: bool,
+        report: Function<'_, HandoverReport, ()>,
+    ) -> Result<Self> {
         #[cfg(unix)]
         {
             use std::sync::mpsc::channel;
@@ -73,7 +80,10 @@ impl JsCourier {
             let bell = report.build_threadsafe_function().callee_handled::<false>().build()?;
             let report = move |report: Report| {
                 let mode = ThreadsafeFunctionCallMode::NonBlocking;
-                let program = if let Report::Alive(program) = &report { Some(program.clone()) } else { None };
+                let program = match &report {
+                    Report::Alive(program) | Report::Ahead(_, program) => Some(program.clone()),
+                    _ => None,
+                };
                 let _closing = match program {
                     None => bell.call(report.into(), mode),
                     Some(program) => bell.call_with_return_value(report.into(), mode, move |_, _| {
@@ -88,14 +98,14 @@ impl JsCourier {
                 (Start::Give(start), thread.spawn(move || give(stream, &begun, &report)))
             } else {
                 let (start, begun) = channel();
-                (Start::Take(start), thread.spawn(move || take(stream, &begun, &report)))
+                (Start::Take(start), thread.spawn(move || take(stream, wants_ahead, &begun, &report)))
             };
             begun.map_err(|error| super::listen::system_error(&error))?;
             Ok(Self { start: Some((start, hold)) })
         }
         #[cfg(not(unix))]
         {
-            let _unused = (fd, gives, report);
+            let _unused = (fd, gives, wants_ahead, report);
             Err(Error::new(Status::GenericFailure, "descriptors cannot be passed on here"))
         }
     }
@@ -183,6 +193,7 @@ impl From<Report> for HandoverReport {
             Report::Copied => empty("copied"),
             Report::Alive(_) => empty("alive"),
             Report::Given => empty("given"),
+            Report::Ahead(records, _) => Self { state: Some(records.into()), ..empty("ahead") },
             Report::Port(port, state) => {
                 Self { fd: super::adopt::number(port), state: Some(state.into()), ..empty("port") }
             }

@@ -54,7 +54,7 @@ pub use consume::consumer::{Consumer, Events, Flow, Memory};
 pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
 pub use group::reactors;
-pub use handover::parcel::Parcel;
+pub use handover::parcel::{Heads, Parcel};
 pub use handover::{Copied, Packed, Packs};
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use listen::bind::{BoundListener, ListenAddress, TcpOptions};

@@ -223,10 +223,11 @@ layout! {
     /// Latin1; subprotocol, tail and TLS section follow.
     OPENED_REQUEST: usize = 68;
 
-    /// Byte offsets in [`Moved`]: bytes that wait to be sent, a `u32`, little-endian. The payload of [`OUT_ATTACH`]
-    /// follows.
+    /// Byte offsets in [`Moved`]: bytes that wait to be sent, a `u32`, little-endian, and another one: 1 + the number of the
+    /// heads that came before, 0 for none. Then the rest of the record is empty. The payload of [`OUT_ATTACH`] follows.
     MOVED_QUEUED: usize = 0;
-    MOVED_ATTACHMENT: usize = 4;
+    MOVED_AHEAD: usize = 4;
+    MOVED_ATTACHMENT: usize = 8;
 
     /// Byte offsets in the TLS section, all of `u16`, little-endian. The version as on the wire:
     /// 0x0303 for TLS 1.2, 0x0304 for 1.3.
@@ -451,6 +452,8 @@ impl Opened<'_> {
 pub struct Moved<'a> {
     /// Bytes that wait to be sent.
     pub queued: usize,
+    /// The number of its heads, if they came before.
+    pub ahead: Option<u64>,
     /// The payload of [`OUT_ATTACH`].
     pub attachment: &'a [u8],
 }
@@ -458,7 +461,8 @@ pub struct Moved<'a> {
 impl Moved<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let queued = u32::try_from(self.queued).unwrap_or(u32::MAX);
-        out.extend_from_slice(&queued.to_le_bytes());
+        let ahead = self.ahead.map_or(0, |number| number as u32 + 1);
+        out.extend([queued, ahead].iter().flat_map(|word| word.to_le_bytes()));
         out.extend_from_slice(self.attachment);
     }
 }

@@ -58,10 +58,12 @@ pub enum Command {
         id: ConnectionId,
         export: Export,
     },
-    /// Copies some of the queued output of a listener's connections. `left`: the slots to look at; `None`: all.
+    /// Copies some of the queued output of a listener's connections, and at most `ahead` heads. `left`: the slots to look
+    /// at; `None`: all.
     Copy {
         listener: u32,
         left: Option<Vec<u32>>,
+        ahead: usize,
         to: Sender<Copied>,
     },
     /// The listener stops accepting, and its connections are not read, until `Thaw`.

@@ -101,7 +101,7 @@ impl<C: Consumer> Reactor<C> {
                 self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
             }
             Command::Freeze(listener) => self.on_freeze(listener),
-            Command::Copy { listener, left, to } => self.on_copy(listener, left, &to),
+            Command::Copy { listener, left, ahead, to } => self.on_copy(listener, left, ahead, &to),
             Command::Pack { listener, to } => self.on_pack(listener, &to),
             Command::Given(ids) => self.on_given(&ids),
             Command::Moved(ids) => self.on_moved(&ids),

@@ -28,6 +28,8 @@ pub(in crate::reactor) struct Origin {
     pub(in crate::reactor) stays: bool,
     /// The other process has a copy of queued output: its positions among all bytes ever queued.
     pub(in crate::reactor) copied: Option<Range<u64>>,
+    /// The other process knows the heads.
+    pub(in crate::reactor) is_told: bool,
     /// Bytes ever queued when it was packed. Later ones are lost when it moves.
     pub(in crate::reactor) packed_at: u64,
 }
@@ -42,6 +44,7 @@ impl Origin {
             attachment: Box::default(),
             stays: false,
             copied: None,
+            is_told: false,
             packed_at: 0,
         }
     }

@@ -3,9 +3,12 @@
 //!
 //! ```text
 //! new                         old
-//! HELLO version        ->
+//! HELLO version        ->     and whether it wants to be told ahead
 //!                      <-     HELLO version, or REFUSED if it has another one
-//!                      <-     COPY (queued output, while connections work), READY
+//!                      <-     COPY (queued output, while connections work)
+//!                      <-     AHEAD (heads, which never change)
+//! HELD                 ->     its program has made its part of these connections; it owns none of them
+//!                      <-     READY
 //! READY                ->     its program runs
 //!                             the reactors freeze, JavaScript does its part
 //!                      <-     PORT (its descriptor), with the state of the program
@@ -41,13 +44,13 @@ use rustix::net::{
     SendFlags,
 };
 
-use super::parcel::{self, Copies, Parcel};
+use super::parcel::{self, Early, Parcel};
 use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays};
 use crate::engine::portable::{Decoder, Encoder};
 use crate::reactor::{Command, ConnectionId, Handle, Transport};
 
 /// The state of connections has this form. Another form, another number.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 const MAGIC: &[u8] = b"reactor-ws handover";
 const HELLO: u8 = 1;
@@ -59,9 +62,12 @@ const END: u8 = 6;
 const MINE: u8 = 7;
 const COPY: u8 = 8;
 const READY: u8 = 9;
+const AHEAD: u8 = 10;
 
 /// Batches on their way: the system limits the descriptors that are.
-const AHEAD: usize = 4;
+const MOST_UNHELD: usize = 4;
+/// Connections that are told ahead: the program of the other process has objects for all of them at once.
+const MOST_TOLD: usize = 1 << 14;
 /// The longest message.
 const MOST_BYTES: usize = parcel::LONGEST + 2 * BATCH_BYTES;
 /// Of a message without connections, from any program.
@@ -98,6 +104,8 @@ pub enum Report {
     Alive(Sender<()>),
     /// All belongs to the other process.
     Given,
+    /// Connections that will come, each as a record that opens one. The program answers when it is ready for them.
+    Ahead(Vec<u8>, Sender<()>),
     /// The listening socket, and the state of the program: the caller can listen.
     Port(OwnedFd, Vec<u8>),
     /// This process has received everything, and the caller takes it. For so long connections have not been read.
@@ -156,17 +164,21 @@ fn converse_giving(
 ) -> io::Result<()> {
     let mut peer = Peer::new(stream, GREETING)?;
     let (kind, body, _) = peer.receive(SHORT)?;
-    if let Err(error) = read_hello(kind, &body) {
-        peer.send(REFUSED, &hello(), &[])?;
-        return Err(error);
-    }
-    peer.send(HELLO, &hello(), &[])?;
+    let wants_ahead = match read_hello(kind, &body) {
+        Ok(wants_ahead) => wants_ahead,
+        Err(error) => {
+            peer.send(REFUSED, &hello(false), &[])?;
+            return Err(error);
+        }
+    };
+    peer.send(HELLO, &hello(false), &[])?;
     report(Report::Met);
     let giving = loop {
         match peer.stay_until(orders)? {
             Order::Copy { handles, listener } => {
                 peer.within(TRANSFER);
-                copy_all(&mut peer, &handles, listener, outcome)?;
+                let ahead = if wants_ahead { MOST_TOLD } else { 0 };
+                copy_all(&mut peer, &handles, (listener, ahead), outcome)?;
                 peer.within(STARTING);
                 peer.send(READY, &[], &[])?;
                 peer.receive_kind(READY)?;
@@ -198,16 +210,28 @@ fn converse_giving(
     given
 }
 
-fn copy_all(peer: &mut Peer, handles: &[Handle], listener: u32, outcome: &mut Outcome) -> io::Result<()> {
+fn copy_all(
+    peer: &mut Peer,
+    handles: &[Handle],
+    (listener, mut ahead): (u32, usize),
+    outcome: &mut Outcome,
+) -> io::Result<()> {
     for handle in handles {
         let mut left = None;
         while left.as_ref().is_none_or(|left: &Vec<u32>| !left.is_empty()) {
             let (to, copied) = channel();
-            handle.call(Command::Copy { listener, left: left.take(), to })?;
-            let Copied { copies, left: next } = copied.recv_timeout(peer.left()?).map_err(late)?;
+            handle.call(Command::Copy { listener, left: left.take(), ahead, to })?;
+            let Copied { copies, heads: (heads, told), left: next } =
+                copied.recv_timeout(peer.left()?).map_err(late)?;
             for (slot, copy) in copies {
                 outcome.bytes += copy.len();
                 peer.send(COPY, &[&u64::from(slot).to_le_bytes()[..], &copy].concat(), &[])?;
+            }
+            if told > 0 {
+                ahead -= told;
+                outcome.bytes += heads.len();
+                peer.send(AHEAD, &heads, &[])?;
+                peer.receive_kind(HELD)?;
             }
             left = Some(next);
         }
@@ -248,7 +272,7 @@ fn give_all(
             outcome.bytes += packed.iter().map(|packed| packed.state.len()).sum::<usize>();
             ids.extend(packed.iter().map(|packed| packed.id));
             if !packed.is_empty() {
-                if unheld == AHEAD {
+                if unheld == MOST_UNHELD {
                     peer.receive_kind(HELD)?;
                     unheld -= 1;
                 }
@@ -300,10 +324,10 @@ fn give_batch(peer: &mut Peer, batch: &[Packed]) -> io::Result<()> {
 }
 
 /// Takes connections. `start` brings the order after [`Report::Whole`]; without it nothing has changed. The conversation
-/// ends when `start` does.
-pub fn take(stream: UnixStream, start: &Receiver<Taking>, report: &dyn Fn(Report)) {
+/// ends when `start` does. `wants_ahead`: [`Report::Ahead`] comes.
+pub fn take(stream: UnixStream, wants_ahead: bool, start: &Receiver<Taking>, report: &dyn Fn(Report)) {
     let mut outcome = Outcome::default();
-    let taken = converse_taking(stream, start, report, &mut outcome);
+    let taken = converse_taking(stream, wants_ahead, (start, report), &mut outcome);
     let peer = taken.map_err(|failure| outcome.failure = Some(failure)).ok();
     report(Report::Ended(outcome));
     if peer.is_some() {
@@ -313,20 +337,20 @@ pub fn take(stream: UnixStream, start: &Receiver<Taking>, report: &dyn Fn(Report
 
 fn converse_taking(
     stream: UnixStream,
-    start: &Receiver<Taking>,
-    report: &dyn Fn(Report),
+    wants_ahead: bool,
+    (start, report): (&Receiver<Taking>, &dyn Fn(Report)),
     outcome: &mut Outcome,
 ) -> io::Result<Peer> {
     let mut peer = Peer::new(stream, LONG_PATIENCE)?;
-    peer.send(HELLO, &hello(), &[])?;
+    peer.send(HELLO, &hello(wants_ahead), &[])?;
     let (kind, body, _) = peer.receive(SHORT)?;
     read_hello(kind, &body)?;
     report(Report::Met);
     peer.within(LONG_PATIENCE);
-    let (copies, state, mut sockets) = receive_port(&mut peer, report, outcome)?;
+    let (early, state, mut sockets) = receive_port(&mut peer, report, outcome)?;
     let port = sockets.pop().ok_or_else(|| invalid("no port came"))?;
     report(Report::Port(port, state));
-    let (batches, paused) = take_all(&mut peer, copies, outcome)?;
+    let (batches, paused) = take_all(&mut peer, early, outcome)?;
     report(Report::Whole(paused));
     let Taking { handles, listener } = wait_for_order(&mut peer, start, report)?;
     peer.within(TRANSFER);
@@ -362,17 +386,26 @@ fn say_ready(peer: &mut Peer, report: &dyn Fn(Report)) -> io::Result<()> {
     peer.send(READY, &[], &[])
 }
 
-/// PORT, and the copies before it.
+/// PORT, and what comes before it.
 fn receive_port(
     peer: &mut Peer,
     report: &dyn Fn(Report),
     outcome: &mut Outcome,
-) -> io::Result<(Copies, Vec<u8>, Vec<OwnedFd>)> {
-    let mut copies = Copies::new();
+) -> io::Result<(Early, Vec<u8>, Vec<OwnedFd>)> {
+    let mut early = Early::default();
     loop {
         let (kind, mut body, sockets) = peer.receive(MOST_BYTES)?;
         if kind == PORT {
-            return Ok((copies, body, sockets));
+            return Ok((early, body, sockets));
+        }
+        if kind == AHEAD {
+            outcome.bytes += body.len();
+            let records = early.note(&body).ok_or_else(|| invalid("malformed heads"))?;
+            let (program, made) = channel();
+            report(Report::Ahead(records, program));
+            made.recv().map_err(|_ended| cancelled())?;
+            peer.send(HELD, &[], &[])?;
+            continue;
         }
         if kind == READY {
             say_ready(peer, report)?;
@@ -383,18 +416,14 @@ fn receive_port(
         let slot = slot.ok_or_else(|| invalid("an unexpected message"))?;
         outcome.bytes += body.len();
         drop(body.drain(..size_of::<u64>()));
-        copies.insert(slot, body);
+        early.copies.insert(slot, body);
     }
 }
 
 type Batch = Vec<(Transport, Parcel)>;
 
 /// All connections, and for how long the other process has not read them.
-fn take_all(
-    peer: &mut Peer,
-    mut copies: Copies,
-    outcome: &mut Outcome,
-) -> io::Result<(Vec<Batch>, Duration)> {
+fn take_all(peer: &mut Peer, mut early: Early, outcome: &mut Outcome) -> io::Result<(Vec<Batch>, Duration)> {
     let mut batches = Vec::new();
     loop {
         let (kind, body, sockets) = peer.receive(MOST_BYTES)?;
@@ -406,17 +435,17 @@ fn take_all(
             }
             _ => return Err(invalid("an unexpected message")),
         }
-        batches.push(read_batch(&body, sockets, &mut copies)?);
+        batches.push(read_batch(&body, sockets, &mut early)?);
         outcome.bytes += body.len();
         peer.send(HELD, &[], &[])?;
     }
 }
 
-fn read_batch(body: &[u8], sockets: Vec<OwnedFd>, copies: &mut Copies) -> io::Result<Batch> {
+fn read_batch(body: &[u8], sockets: Vec<OwnedFd>, early: &mut Early) -> io::Result<Batch> {
     let from = &mut Decoder(body);
     let mut parcels = Vec::with_capacity(sockets.len());
     for socket in sockets {
-        let parcel = from.bytes().and_then(Parcel::decode).and_then(|parcel| parcel.complete(copies));
+        let parcel = from.bytes().and_then(Parcel::decode).and_then(|parcel| parcel.complete(early));
         let parcel = parcel.ok_or_else(|| invalid("a malformed connection"))?;
         #[expect(clippy::disallowed_types, reason = "on its way to a reactor")]
         let stream = std::net::TcpStream::from(socket);
@@ -426,23 +455,26 @@ fn read_batch(body: &[u8], sockets: Vec<OwnedFd>, copies: &mut Copies) -> io::Re
     if from.is_empty() && !parcels.is_empty() { Ok(parcels) } else { Err(invalid("descriptors are missing")) }
 }
 
-fn hello() -> Vec<u8> {
+fn hello(wants_ahead: bool) -> Vec<u8> {
     let mut body = Vec::new();
     let put = &mut Encoder(&mut body);
     put.bytes(MAGIC);
     put.number(VERSION);
+    put.flag(wants_ahead);
     body
 }
 
+/// Whether the other process wants to be told ahead.
+///
 /// # Errors
 /// It is another program, has another version, or refuses us.
-fn read_hello(kind: u8, body: &[u8]) -> io::Result<()> {
+fn read_hello(kind: u8, body: &[u8]) -> io::Result<bool> {
     let from = &mut Decoder(body);
     if from.bytes() != Some(MAGIC) {
         return Err(invalid("the other program is no server of reactor-ws"));
     }
     match from.number() {
-        Some(VERSION) if kind == HELLO => Ok(()),
+        Some(VERSION) if kind == HELLO => from.flag().ok_or_else(|| invalid("a malformed greeting")),
         Some(VERSION) => Err(invalid("the other process refuses")),
         other => {
             let other = other.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Live connections that move to another process: what this process keeps of them, and what it takes over.
 //!
 //! ```text
-//! Copy     copies of long queues, while all goes on
+//! Copy     copies of long queues, and heads, while all goes on
 //! Freeze   the listener does not accept, its connections are not read -> on_frozen, after all that was read
 //! Pack     some connections that can move as bytes, with duplicates of their sockets; they are not written any more
 //! Given    the other process has these
@@ -32,7 +32,7 @@ use mio::Token;
 use crate::bridge::layout::{Cause, Moved};
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::{HeadScanner, read_accept};
-use crate::engine::portable::Portable;
+use crate::engine::portable::{Encoder, Portable};
 use crate::engine::{CloseCode, Engine};
 
 use crate::reactor::config::LAST_WRITE;
@@ -45,7 +45,7 @@ use crate::reactor::write::HoldReason;
 use crate::reactor::{
     Conn, Connection, ConnectionId, Consumer, Descriptor, HandshakeInfo, ListenerConfig, Reactor, Transport,
 };
-use parcel::{Opened, Parcel, State};
+use parcel::{Heads, Opened, Parcel, State};
 
 /// A deadline that comes while its connection is about to move is put off for this long.
 const PUT_OFF: Duration = Duration::from_millis(100);
@@ -59,6 +59,8 @@ const BATCH_BYTES: usize = 4 << 20;
 const MUCH: usize = 4 << 10;
 /// Most connections that are looked at together for that.
 const LOOKS: usize = 1024;
+/// Longer heads are not told ahead.
+const SHORT_HEADS: usize = 4 << 10;
 
 /// Bytes that hold the state of most connections.
 const USUAL: usize = 1024;
@@ -79,9 +81,12 @@ pub struct Packs {
     pub is_last: bool,
 }
 
-/// Copies of queued output, by slot.
+/// What another process gets before the connections.
 pub struct Copied {
+    /// Of queued output, by slot.
     pub copies: Vec<(u32, Vec<u8>)>,
+    /// Encoded, and how many.
+    pub heads: (Vec<u8>, usize),
     /// Slots to look at later.
     pub left: Vec<u32>,
 }
@@ -178,19 +183,44 @@ impl Handovers {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Copies the output of some connections. `left`: of an earlier call, or all.
-    pub(super) fn on_copy(&mut self, listener: u32, left: Option<Vec<u32>>, to: &Sender<Copied>) {
+    /// Copies the output of some connections, and at most `ahead` heads. `left`: of an earlier call, or all.
+    pub(super) fn on_copy(
+        &mut self,
+        listener: u32,
+        left: Option<Vec<u32>>,
+        ahead: usize,
+        to: &Sender<Copied>,
+    ) {
         let mut left = left.unwrap_or_else(|| self.slots_of(listener));
         let (mut copies, mut bytes, mut looks) = (Vec::new(), 0, 0);
+        let (mut heads, mut told) = (Vec::new(), 0);
         while bytes < BATCH_BYTES
             && looks < LOOKS
             && let Some(slot) = left.pop()
         {
             looks += 1;
             let Some(origin) = self.handovers.origins.get_mut(&slot) else { continue };
-            // Another process has an earlier one.
-            origin.copied = None;
+            // Another process has earlier ones.
+            (origin.copied, origin.is_told) = (None, false);
             let Some(connection) = self.connections.get_mut(slot) else { continue };
+            if told < ahead
+                && connection.is_open()
+                && origin.request.len() + origin.response.len() <= SHORT_HEADS
+                && is_readable(origin)
+            {
+                let before = heads.len();
+                Heads {
+                    slot: slot.into(),
+                    local: connection.transport.local_address(),
+                    remote: origin.client.or_else(|| connection.transport.remote_address()),
+                    request: origin.request.to_vec(),
+                    response: origin.response.to_vec(),
+                }
+                .encode(&mut Encoder(&mut heads));
+                bytes += heads.len() - before;
+                origin.is_told = true;
+                told += 1;
+            }
             if (MUCH..parcel::LONGEST).contains(&connection.write.waiting()) {
                 let (copy, positions) = connection.write.copy();
                 origin.copied = Some(positions);
@@ -199,7 +229,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         // If no receiver is left, the conversation has ended.
-        let _given_up = to.send(Copied { copies, left });
+        let _given_up = to.send(Copied { copies, heads: (heads, told), left });
     }
 
     pub(super) fn on_freeze(&mut self, listener: u32) {
@@ -331,6 +361,8 @@ impl<C: Consumer> Reactor<C> {
                 self.metrics.tally.refused += 1;
             }
         }
+        // The consumer begins with these while the others come.
+        self.consumer.on_turn_end();
     }
 
     fn import(
@@ -340,7 +372,6 @@ impl<C: Consumer> Reactor<C> {
         (mut listener, mut config): (u32, Arc<ListenerConfig>),
         Parcel { client, unread, state }: Parcel,
     ) -> Option<()> {
-        let ip = client.or_else(|| stream.remote_address()).map(|address| address.ip());
         let of_port = config.admission.clone();
         let handshake_timeout = config.handshake_timeout;
         // Of connections for the consumer's HTTP server, it decides.
@@ -376,6 +407,7 @@ impl<C: Consumer> Reactor<C> {
         let (mut conn, consumer, _) = self.conn_at(id.slot)?;
         if let Some(admission) = admission {
             // An open connection is not refused by a limit of the new version.
+            let ip = client.or_else(|| conn.remote_address()).map(|address| address.ip());
             conn.teardown.set_ticket(id.slot, Some(admission.adopt(ip)));
         }
         conn.reader.keep(id.slot, &unread);
@@ -446,16 +478,17 @@ impl Conn<'_> {
         if connection.following == Following::Lagging {
             return Err(Stay::Behind);
         }
-        // The other process reads them again. Those that JavaScript has read or written can be of another form.
-        let request = HeadScanner::default().parse(&origin.request, &parcel::HEADS);
-        if !matches!(request, Ok(Some(_))) || read_accept(&origin.response).is_none() {
+        if !origin.is_told && !is_readable(origin) {
             return Err(Stay::Unknown);
         }
+        let ahead = origin.is_told.then_some(self.id.slot.into());
+        let head = |bytes: &[u8]| if ahead.is_none() { bytes.to_vec() } else { Vec::new() };
         let (left, queued) = connection.write.export(origin.copied.as_ref()).ok_or(Stay::Closing)?;
         let engine = connection.engine.export(connection.config.engine.role).ok_or(Stay::Compressed)?;
         Ok(Opened {
-            request: origin.request.to_vec(),
-            response: origin.response.to_vec(),
+            ahead,
+            request: head(&origin.request),
+            response: head(&origin.response),
             engine,
             rest: parcel::Rest {
                 attachment: origin.attachment.to_vec(),
@@ -497,19 +530,24 @@ impl Conn<'_> {
         client: Option<SocketAddr>,
         asks: bool,
     ) -> Option<()> {
-        let Opened { request: head, response, engine, rest } = opened;
+        let Opened { ahead, request: head, response, engine, rest } = opened;
         let engine = if asks { Err(engine) } else { Ok(self.revive(engine)?) };
-        let request = HeadScanner::default().parse(&head, &parcel::HEADS).ok()??;
-        let (protocol, extensions) = read_accept(&response)?;
-        let info = HandshakeInfo {
-            request: Some(&request),
-            remote: client.or_else(|| self.remote_address()),
-            protocol,
-            extensions,
-            ..self.handshake_info()
+        let request;
+        let info = if ahead.is_some() {
+            HandshakeInfo::known(self.state.listener)
+        } else {
+            request = HeadScanner::default().parse(&head, &parcel::HEADS).ok()??;
+            let (protocol, extensions) = read_accept(&response)?;
+            HandshakeInfo {
+                request: Some(&request),
+                remote: client.or_else(|| self.remote_address()),
+                protocol,
+                extensions,
+                ..self.handshake_info()
+            }
         };
         self.state.read.received = rest.received;
-        let moved = Moved { queued: rest.queued.len(), attachment: &rest.attachment };
+        let moved = Moved { queued: rest.queued.len(), ahead, attachment: &rest.attachment };
         consumer.on_resumed(self, &info, &moved, asks);
         match engine {
             Ok(engine) => {
@@ -517,7 +555,7 @@ impl Conn<'_> {
                 self.begin_again(engine, rest, asked.map(|asked| Origin::new(&asked, &response)));
             }
             Err(engine) => {
-                let opened = Opened { request: head, response, engine, rest };
+                let opened = Opened { ahead, request: head, response, engine, rest };
                 self.state.life = Life::AwaitingDecision(Box::new(PendingUpgrade::resumed(opened, client)));
             }
         }
@@ -526,7 +564,7 @@ impl Conn<'_> {
 
     /// The consumer accepts a connection that has come from another process.
     pub(super) fn go_on_here(&mut self, opened: Opened, client: Option<SocketAddr>) {
-        let Opened { request, response, engine, rest } = opened;
+        let Opened { request, response, engine, rest, .. } = opened;
         self.state.life = Life::Open;
         let Some(engine) = self.revive(engine) else { return self.terminate() };
         let asked = Asked { port: self.state.listener, client, request };
@@ -576,4 +614,10 @@ impl Conn<'_> {
         }
         moves
     }
+}
+
+/// Whether the other process can read the heads, too. Those that JavaScript has read or written can be of another form.
+fn is_readable(origin: &Origin) -> bool {
+    let request = HeadScanner::default().parse(&origin.request, &parcel::HEADS);
+    matches!(request, Ok(Some(_))) && read_accept(&origin.response).is_some()
 }

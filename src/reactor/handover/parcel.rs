@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use crate::engine::handshake::{HeadLimits, MAX_HEADERS};
+use crate::bridge::layout;
+use crate::engine::handshake::{HeadLimits, HeadScanner, MAX_HEADERS, read_accept};
 use crate::engine::portable::{Decoder, Encoder, Portable};
 
 /// The longest parcel: an unfinished message and the queued output, within their limits.
@@ -13,8 +14,26 @@ pub(super) const LONGEST: usize = 256 << 20;
 /// Of heads that the other process has accepted, whatever limits it has.
 pub(super) const HEADS: HeadLimits = HeadLimits { bytes: 1 << 20, fields: MAX_HEADERS };
 
-/// Copies of queued output by slot, made while the connections worked.
-pub(super) type Copies = HashMap<u64, Vec<u8>>;
+/// What came while the connections worked, by slot.
+#[derive(Default)]
+pub(super) struct Early {
+    /// Copies of queued output.
+    pub(super) copies: HashMap<u64, Vec<u8>>,
+    pub(super) heads: HashMap<u64, (u32, Heads)>,
+    /// How many came.
+    pub(super) count: u32,
+}
+
+/// What the next process is told ahead of an open connection: it never changes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Heads {
+    pub(super) slot: u64,
+    pub(super) local: Option<SocketAddr>,
+    /// The client's.
+    pub(super) remote: Option<SocketAddr>,
+    pub(super) request: Vec<u8>,
+    pub(super) response: Vec<u8>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parcel {
@@ -36,6 +55,8 @@ pub(super) enum State {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::reactor) struct Opened {
+    /// The slot of heads that came before: then the next two are empty. After [`Parcel::complete`] their number.
+    pub(super) ahead: Option<u64>,
     pub(super) request: Vec<u8>,
     pub(super) response: Vec<u8>,
     pub(super) engine: Portable,
@@ -61,13 +82,7 @@ pub(in crate::reactor) struct Rest {
 impl Parcel {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let put = &mut Encoder(out);
-        put.option(self.client, |put, client| {
-            match client.ip() {
-                IpAddr::V4(ip) => put.bytes(&ip.octets()),
-                IpAddr::V6(ip) => put.bytes(&ip.octets()),
-            }
-            put.number(client.port().into());
-        });
+        put.option(self.client, put_address);
         put.bytes(&self.unread);
         match &self.state {
             State::Opening { proxied } => {
@@ -76,8 +91,11 @@ impl Parcel {
             }
             State::Open(opened) => {
                 put.byte(1);
-                put.bytes(&opened.request);
-                put.bytes(&opened.response);
+                put.option(opened.ahead, Encoder::number);
+                if opened.ahead.is_none() {
+                    put.bytes(&opened.request);
+                    put.bytes(&opened.response);
+                }
                 opened.engine.encode(put.0);
                 opened.rest.encode(put);
             }
@@ -87,40 +105,88 @@ impl Parcel {
     /// `None`: no connection is like that.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let from = &mut Decoder(bytes);
-        let client = from.option(|from| {
-            let ip = from.bytes()?;
-            let ip = match (ip.first_chunk::<4>(), ip.first_chunk::<16>(), ip.len()) {
-                (Some(&ip), _, 4) => IpAddr::from(ip),
-                (_, Some(&ip), 16) => IpAddr::from(ip),
-                _ => return None,
-            };
-            Some(SocketAddr::new(ip, from.number()?.try_into().ok()?))
-        })?;
+        let client = from.option(take_address)?;
         let unread = from.bytes()?.to_vec();
         let state = match from.byte()? {
             0 => State::Opening { proxied: from.flag()? },
-            1 => State::Open(Box::new(Opened {
-                request: from.bytes()?.to_vec(),
-                response: from.bytes()?.to_vec(),
-                engine: Portable::decode(from)?,
-                rest: Rest::decode(from)?,
-            })),
+            1 => {
+                let ahead = from.option(Decoder::number)?;
+                let (request, response) = match ahead {
+                    Some(_) => Default::default(),
+                    None => (from.bytes()?.to_vec(), from.bytes()?.to_vec()),
+                };
+                let (engine, rest) = (Portable::decode(from)?, Rest::decode(from)?);
+                State::Open(Box::new(Opened { ahead, request, response, engine, rest }))
+            }
             _ => return None,
         };
         from.is_empty().then_some(Self { client, unread, state })
     }
 
-    /// Puts the output of a copy where it belongs. `None`: there is no such copy.
-    pub(super) fn complete(mut self, copies: &mut Copies) -> Option<Self> {
-        if let State::Open(opened) = &mut self.state
-            && let Some((slot, left)) = opened.rest.copied.take()
-        {
-            let mut queued = copies.remove(&slot)?;
+    /// Puts what came before where it belongs. `None`: it did not come.
+    pub(super) fn complete(mut self, early: &mut Early) -> Option<Self> {
+        let State::Open(opened) = &mut self.state else { return Some(self) };
+        if let Some((slot, left)) = opened.rest.copied.take() {
+            let mut queued = early.copies.remove(&slot)?;
             drop(queued.drain(..usize::try_from(left).ok().filter(|&left| left <= queued.len())?));
             queued.append(&mut opened.rest.queued);
             opened.rest.queued = queued;
         }
+        if let Some(slot) = &mut opened.ahead {
+            let (number, heads) = early.heads.remove(slot)?;
+            *slot = number.into();
+            (opened.request, opened.response) = (heads.request, heads.response);
+        }
         Some(self)
+    }
+}
+
+impl Early {
+    /// Keeps the heads in a message. Returns them as the program knows them. `None`: they are none.
+    pub(super) fn note(&mut self, message: &[u8]) -> Option<Vec<u8>> {
+        let from = &mut Decoder(message);
+        let mut records = Vec::new();
+        while !from.is_empty() {
+            let heads = Heads::decode(from)?;
+            let request = HeadScanner::default().parse(&heads.request, &HEADS).ok()??;
+            let (protocol, extensions) = read_accept(&heads.response)?;
+            let mut normal = Vec::new();
+            request.write_normal_form(&mut normal);
+            layout::Opened {
+                generation: 0,
+                listener: 0,
+                local: heads.local,
+                remote: heads.remote,
+                request: &normal,
+                protocol: protocol.unwrap_or_default(),
+                tail: extensions.unwrap_or_default().as_bytes(),
+                tls: &[],
+            }
+            .encode(&mut records);
+            self.heads.insert(heads.slot, (self.count, heads));
+            self.count = self.count.checked_add(1)?;
+        }
+        Some(records)
+    }
+}
+
+impl Heads {
+    pub fn encode(&self, put: &mut Encoder<'_>) {
+        put.number(self.slot);
+        put.option(self.local, put_address);
+        put.option(self.remote, put_address);
+        put.bytes(&self.request);
+        put.bytes(&self.response);
+    }
+
+    pub fn decode(from: &mut Decoder<'_>) -> Option<Self> {
+        Some(Self {
+            slot: from.number()?,
+            local: from.option(take_address)?,
+            remote: from.option(take_address)?,
+            request: from.bytes()?.to_vec(),
+            response: from.bytes()?.to_vec(),
+        })
     }
 }
 
@@ -153,6 +219,24 @@ impl Rest {
             queued: from.bytes()?.to_vec(),
         })
     }
+}
+
+fn put_address(put: &mut Encoder<'_>, address: SocketAddr) {
+    match address.ip() {
+        IpAddr::V4(ip) => put.bytes(&ip.octets()),
+        IpAddr::V6(ip) => put.bytes(&ip.octets()),
+    }
+    put.number(address.port().into());
+}
+
+fn take_address(from: &mut Decoder<'_>) -> Option<SocketAddr> {
+    let ip = from.bytes()?;
+    let ip = match (ip.first_chunk::<4>(), ip.first_chunk::<16>(), ip.len()) {
+        (Some(&ip), _, 4) => IpAddr::from(ip),
+        (_, Some(&ip), 16) => IpAddr::from(ip),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, from.number()?.try_into().ok()?))
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -44,6 +44,21 @@ pub struct HandshakeInfo<'a> {
     pub rest: &'a [u8],
 }
 
+impl HandshakeInfo<'static> {
+    /// The consumer knows the rest.
+    pub(super) fn known(listener: u32) -> Self {
+        Self {
+            listener,
+            local: None,
+            remote: None,
+            request: None,
+            protocol: None,
+            extensions: None,
+            rest: &[],
+        }
+    }
+}
+
 impl Conn<'_> {
     /// The client's, which a proxy might have named.
     fn peer_address(&self) -> Option<SocketAddr> {
@@ -57,13 +72,9 @@ impl Conn<'_> {
 
     pub(super) fn handshake_info(&self) -> HandshakeInfo<'static> {
         HandshakeInfo {
-            listener: self.state.listener,
             local: self.local_address(),
             remote: self.peer_address(),
-            request: None,
-            protocol: None,
-            extensions: None,
-            rest: &[],
+            ..HandshakeInfo::known(self.state.listener)
         }
     }
 }

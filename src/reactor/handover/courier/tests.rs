@@ -64,7 +64,7 @@ fn give_to(old: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send
 
 /// The program runs.
 fn answer(report: Report) {
-    if let Report::Alive(program) = report {
+    if let Report::Alive(program) | Report::Ahead(_, program) = report {
         program.send(()).unwrap();
     }
 }
@@ -72,7 +72,7 @@ fn answer(report: Report) {
 fn take_from(new: &Server, theirs: impl FnOnce(&mut Peer) -> io::Result<()> + Send) -> Outcome {
     let (start, begun) = channel();
     converse(
-        move |stream, report| take(stream, &begun, report),
+        move |stream, report| take(stream, true, &begun, report),
         theirs,
         move |report| {
             if let Report::Whole(_) = report {
@@ -120,7 +120,7 @@ const NEW: [u8; 4] = [HELLO, READY, HELD, MINE];
 /// A new process as it should be, before message `at` of `NEW`.
 fn up_to(peer: &mut Peer, at: usize) -> io::Result<()> {
     if at > 0 {
-        peer.send(HELLO, &hello(), &[])?;
+        peer.send(HELLO, &hello(false), &[])?;
         peer.receive_kind(HELLO)?;
         peer.receive_kind(READY)?;
     }
@@ -142,7 +142,7 @@ fn a_new_process_that_says_something_else_gets_nothing() {
     let old = server();
     let mut clients = [Client::open(old.address), Client::open(old.address)];
     for (at, right) in NEW.into_iter().enumerate() {
-        let body = if right == HELLO { hello() } else { Vec::new() };
+        let body = if right == HELLO { hello(false) } else { Vec::new() };
         let whole = message(right, body.len() as u32, &body);
         let mut wrong: Vec<Vec<u8>> = (0..whole.len()).map(|len| whole[..len].to_vec()).collect();
         wrong.extend((0..=9).chain([255]).filter(|&kind| kind != right).map(|kind| message(kind, 0, &[])));
@@ -176,7 +176,7 @@ fn descriptors_of_a_new_process_are_closed() {
         let (one, other) = descriptor();
         let outcome = give_to(&old, |peer| {
             up_to(peer, at)?;
-            let body = if kind == HELLO { hello() } else { Vec::new() };
+            let body = if kind == HELLO { hello(false) } else { Vec::new() };
             peer.send(kind, &body, &[one.as_fd(); MOST])?;
             // The answer to MINE is the end.
             if kind == MINE { peer.receive(0).map(drop) } else { Ok(()) }
@@ -230,7 +230,7 @@ fn a_new_process_whose_program_waits_says_that_it_runs() {
     let handle = new.handle.clone();
     let mut beats = 0;
     let outcome = converse(
-        move |stream, report| take(stream, &begun, report),
+        move |stream, report| take(stream, true, &begun, report),
         |peer| {
             greet(peer)?;
             peer.send(BATCH, &body, &[socket.as_fd()])?;
@@ -251,6 +251,45 @@ fn a_new_process_whose_program_waits_says_that_it_runs() {
         },
     );
     assert!(outcome.failure.is_none() && outcome.moved == 1, "{outcome:?}");
+}
+
+/// A new process that wants to be told ahead.
+fn listen(peer: &mut Peer) -> io::Result<Vec<u8>> {
+    peer.send(HELLO, &hello(true), &[])?;
+    peer.receive_kind(HELLO)?;
+    let (kind, body, _) = peer.receive(MOST_BYTES)?;
+    assert_eq!(kind, AHEAD);
+    Ok(body)
+}
+
+/// And then ends, or says something else: the old one goes on.
+#[test]
+fn a_new_process_that_was_told_ahead_has_nothing() {
+    let old = server();
+    let mut clients = [Client::open(old.address)];
+    for kind in [None, Some(MINE), Some(HELLO)] {
+        let outcome = give_to(&old, |peer| {
+            listen(peer)?;
+            kind.map_or(Ok(()), |kind| peer.send(kind, &[], &[]))
+        });
+        assert!(outcome.failure.is_some() && outcome.moved == 0, "{outcome:?}");
+        assert_serves(&old, &mut clients);
+    }
+    let has_request = |bytes: &[u8]| bytes.windows(4).any(|bytes| bytes == b"GET ");
+    let outcome = give_to(&old, |peer| {
+        assert!(has_request(&listen(peer)?));
+        peer.send(HELD, &[], &[])?;
+        peer.receive_kind(READY)?;
+        peer.send(READY, &[], &[])?;
+        peer.receive_kind(PORT)?;
+        let (_, body, sockets) = peer.receive(MOST_BYTES)?;
+        assert!(!has_request(&body) && !sockets.is_empty());
+        peer.send(HELD, &[], &[])?;
+        peer.receive_kind(END)?;
+        peer.send(MINE, &[], &[])?;
+        peer.receive(0).map(drop)
+    });
+    assert!(outcome.failure.is_none() && outcome.moved > 0, "{outcome:?}");
 }
 
 /// Connections leave when the other process has opened them.
@@ -327,7 +366,7 @@ fn batch() -> (Vec<u8>, OwnedFd, Client) {
 /// An old process up to PORT.
 fn greet(peer: &mut Peer) -> io::Result<()> {
     peer.receive_kind(HELLO)?;
-    peer.send(HELLO, &hello(), &[])?;
+    peer.send(HELLO, &hello(false), &[])?;
     peer.send(READY, &[], &[])?;
     peer.receive_kind(READY)?;
     let (port, _) = descriptor();
@@ -352,28 +391,60 @@ fn an_old_process_that_says_something_else_gives_nothing() {
     let doubled = [socket[0]; 2];
     let twice = [&body[..], &body[..]].concat();
     let huge = [&u64::MAX.to_le_bytes()[..], &body[8..]].concat();
-    let other = hello().iter().map(|byte| byte ^ u8::from(*byte == b'w')).collect::<Vec<_>>();
-    let mut later = hello();
-    *later.iter_mut().nth_back(7).unwrap() += 1;
+    let other = hello(false).iter().map(|byte| byte ^ u8::from(*byte == b'w')).collect::<Vec<_>>();
+    let mut later = hello(false);
+    *later.iter_mut().nth_back(8).unwrap() += 1;
     let with =
         |body, sockets| move |peer: &mut Peer| greet(peer).and_then(|()| peer.send(BATCH, body, sockets));
-    let acts: [Act<'_>; 16] = [
+    // A slot in place of its heads, which follow a few bytes.
+    let rest = &mut Decoder(&body[8..]);
+    let _client = (rest.flag().unwrap(), rest.bytes().unwrap(), rest.number().unwrap());
+    let (_unread, _open) = (rest.bytes().unwrap(), rest.byte().unwrap());
+    let before = &body[8..body.len() - rest.0.len()];
+    assert_eq!(rest.flag(), Some(false));
+    assert!(
+        rest.bytes().unwrap().starts_with(b"GET ") && rest.bytes().unwrap().starts_with(b"HTTP/1.1 101 ")
+    );
+    let mut known = Vec::new();
+    Encoder(&mut known).bytes(&[before, &[1], &[7; 8], rest.0].concat());
+    let acts: [Act<'_>; 18] = [
         ("HELLO of another program", &|peer| peer.send(HELLO, &other, &[]), "no server of reactor-ws"),
-        ("HELLO of another version", &|peer| peer.send(HELLO, &later, &[]), "has version 2"),
-        ("REFUSED", &|peer| peer.send(REFUSED, &hello(), &[]), "refuses"),
+        ("HELLO of another version", &|peer| peer.send(HELLO, &later, &[]), "has version 3"),
+        ("REFUSED", &|peer| peer.send(REFUSED, &hello(false), &[]), "refuses"),
         ("PORT without HELLO", &|peer| peer.send(PORT, b"", &socket), "no server"),
         (
             "COPY without a slot",
             &|peer| {
-                peer.send(HELLO, &hello(), &[])?;
+                peer.send(HELLO, &hello(false), &[])?;
                 peer.send(COPY, &[0; 7], &[])
             },
             "an unexpected message",
         ),
         (
+            "AHEAD without heads",
+            &|peer| {
+                peer.send(HELLO, &hello(false), &[])?;
+                peer.send(AHEAD, &[7; 7], &[])
+            },
+            "malformed heads",
+        ),
+        (
+            "a connection that was not told ahead",
+            &|peer| {
+                peer.receive_kind(HELLO)?;
+                peer.send(HELLO, &hello(false), &[])?;
+                peer.send(AHEAD, &[], &[])?;
+                peer.receive_kind(HELD)?;
+                let (port, _) = descriptor();
+                peer.send(PORT, b"state", &[port.as_fd()])?;
+                peer.send(BATCH, &known, &socket)
+            },
+            "malformed connection",
+        ),
+        (
             "PORT without a descriptor",
             &|peer| {
-                peer.send(HELLO, &hello(), &[])?;
+                peer.send(HELLO, &hello(false), &[])?;
                 peer.send(PORT, b"state", &[])?;
                 peer.send(END, &[0; 8], &[])
             },

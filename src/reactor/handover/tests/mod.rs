@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
 
-use super::parcel::{Copies, Opened, Parcel, Rest, State};
+use super::parcel::{Early, Opened, Parcel, Rest, State};
 use super::{Copied, Packed, Packs, Stays};
 use crate::bridge::rates::Rates;
 use crate::engine::{CloseCode, MessageKind};
@@ -54,18 +54,32 @@ impl Process {
         packs
     }
 
-    /// All connections go to `other`. Returns how many stay.
-    fn hand_over(&mut self, other: &mut Self) -> usize {
+    /// What another process learns of at most `ahead` connections, and the records for its program.
+    fn tell(&mut self, ahead: usize) -> (Early, Vec<u8>) {
+        let (to, copied) = channel();
+        self.reactor.on_copy(0, None, ahead, &to);
+        let Copied { copies, heads: (heads, told), left } = copied.recv().unwrap();
+        assert!(left.is_empty());
+        let copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
+        let mut early = Early { copies, ..Early::default() };
+        let records = early.note(&heads).expect("they were just encoded");
+        assert_eq!((told, told <= ahead), (early.heads.len(), true));
+        (early, records)
+    }
+
+    /// All connections go to `other`, which knows of at most `ahead`. Returns how many stay.
+    fn hand_over(&mut self, other: &mut Self, ahead: usize) -> usize {
+        let (early, _) = self.tell(ahead);
         let Packs { packed, stay, .. } = self.pack();
         let ids: Vec<ConnectionId> = packed.iter().map(|packed| packed.id).collect();
-        other.take(packed, Copies::new());
+        other.take(packed, early);
         self.reactor.on_given(&ids);
         self.reactor.on_moved(&ids);
         self.reactor.on_thaw(0, true);
         stay.by_name().map(|(_, count)| count).sum()
     }
 
-    fn take(&mut self, packed: Vec<Packed>, mut copies: Copies) {
+    fn take(&mut self, packed: Vec<Packed>, mut early: Early) {
         let parcels = packed.into_iter().map(|Packed { socket, state, .. }| {
             let parcel = Parcel::decode(&state).expect("it was just encoded");
             let mut again = Vec::new();
@@ -73,7 +87,7 @@ impl Process {
             assert!(state == again, "the same bytes");
             again.push(0);
             assert_eq!(Parcel::decode(&again), None, "a byte too many");
-            (Transport::from(std::net::TcpStream::from(socket)), parcel.complete(&mut copies).unwrap())
+            (Transport::from(std::net::TcpStream::from(socket)), parcel.complete(&mut early).unwrap())
         });
         let parcels = parcels.collect();
         self.reactor.on_import(0, parcels);
@@ -139,7 +153,7 @@ fn converse(cuts: &[usize]) {
         assert_eq!(process.received(), cut as u64);
         let [first, second] = &mut processes;
         let (from, to) = if here == 0 { (first, second) } else { (second, first) };
-        assert_eq!(from.hand_over(to), 0, "at {cut}");
+        assert_eq!(from.hand_over(to, cut % 2), 0, "at {cut}");
         assert_eq!((from.reactor.connections(), to.reactor.connections()), (0, 1));
         here = 1 - here;
     }
@@ -215,7 +229,7 @@ fn queued_output_leaves_once() {
             old.turn();
             old.reactor.on_thaw(0, true);
         } else {
-            assert_eq!(old.hand_over(&mut new), 0);
+            assert_eq!(old.hand_over(&mut new, 0), 0);
         }
         let process = if resumes { &mut old } else { &mut new };
         let mut expected = [client::SWITCHED.as_bytes(), &frame(0x82, None, &payload)].concat();
@@ -252,7 +266,7 @@ fn what_is_sent_too_late_does_not_count_as_moved() {
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
     let packed = old.pack().packed;
     let id = packed[0].id;
-    new.take(packed, Copies::new());
+    new.take(packed, Early::default());
     old.reactor.step(id, |conn, _| {
         conn.send(MessageKind::Text, true, b"late");
         conn.mark();
@@ -281,10 +295,11 @@ fn copied_output_leaves_once() {
         client.write(UPGRADE.as_bytes());
         old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0));
         let (to, copied) = channel();
-        old.reactor.on_copy(0, None, &to);
-        let Copied { copies, left } = copied.recv().unwrap();
+        old.reactor.on_copy(0, None, 0, &to);
+        let Copied { copies, left, .. } = copied.recv().unwrap();
         assert!(left.is_empty());
-        let copies: Copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
+        let copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
+        let early = Early { copies, ..Early::default() };
         let mut expected = [client::SWITCHED.as_bytes(), &frame(0x82, None, &payload)].concat();
         let (mut got, all) = (Vec::new(), expected.len());
         client.0.set_nonblocking(true).unwrap();
@@ -313,13 +328,14 @@ fn copied_output_leaves_once() {
         );
         if reads < all {
             let parcel = || Parcel::decode(&packed[0].state).unwrap();
-            assert!(parcel().complete(&mut Copies::new()).is_none());
+            assert!(parcel().complete(&mut Early::default()).is_none());
             let State::Open(opened) = parcel().state else { panic!("it is open") };
             let left = opened.rest.copied.map(|(_, left)| left);
-            let short = parcel().complete(&mut Copies::from([(0, Vec::new())]));
+            let short =
+                parcel().complete(&mut Early { copies: [(0, Vec::new())].into(), ..Early::default() });
             assert_eq!(short.is_none(), left != Some(0), "of which more has left than it has");
         }
-        new.take(packed, copies);
+        new.take(packed, early);
         old.reactor.on_given(&ids);
         old.reactor.on_moved(&ids);
         new.until(|_| read(&mut got, expected.len()));
@@ -340,7 +356,7 @@ fn a_connection_that_is_given_cannot_be_ended() {
         old.reactor.on_given(&[id]);
         old.reactor.step(id, |conn, _| if closes { conn.close(None, b"") } else { conn.terminate() });
         old.turn();
-        new.take(packed, Copies::new());
+        new.take(packed, Early::default());
         old.reactor.on_moved(&[id]);
         old.reactor.on_thaw(0, true);
         assert_eq!(old.reactor.connections(), 0);
@@ -359,7 +375,7 @@ fn a_paused_connection_is_paused_where_it_goes_on() {
     client.write(UPGRADE.as_bytes());
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.read.paused));
     client.write(&frame(0x81, Some([0; 4]), b"later"));
-    assert_eq!(old.hand_over(&mut new), 0);
+    assert_eq!(old.hand_over(&mut new, 0), 0);
     for _ in 0..5 {
         new.turn();
     }
@@ -379,7 +395,7 @@ fn a_closing_connection_stays() {
     client.write(UPGRADE.as_bytes());
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
     old.turn();
-    assert_eq!(old.hand_over(&mut new), 1);
+    assert_eq!(old.hand_over(&mut new, 0), 1);
     client.write(&frame(0x88, Some([0; 4]), b""));
     client.end();
     old.until(|reactor| reactor.connections() == 0);
@@ -402,7 +418,7 @@ fn a_connection_that_ends_on_its_way_ends_everywhere() {
         old.reactor.step(id, |conn, _| if closes { conn.close(code, b"") } else { conn.terminate() });
         if moves {
             old.reactor.on_given(&[id]);
-            new.take(packed, Copies::new());
+            new.take(packed, Early::default());
             new.until(|reactor| reactor.connections() == 0);
             assert!(new.seen.try_iter().any(|(_, seen)| seen == Seen::Closed));
         }
@@ -440,6 +456,76 @@ fn state_of(process: &mut Process) -> Parcel {
     process.reactor.on_thaw(0, true);
     assert_eq!(stay, Stays::default());
     Parcel::decode(&packed[0].state).unwrap()
+}
+
+/// Heads come once, before the connection or with it, and belong to this use of its slot.
+#[test]
+fn heads_that_came_before_are_not_sent_again() {
+    let (mut old, mut new) = (Process::new(), Process::new());
+    let client = Client::asking(old.address);
+    let upgraded = |process: &mut Process, count| {
+        process.until(|reactor| {
+            let slots = reactor.connections.slots();
+            slots.len() == count
+                && slots.iter().all(|&slot| reactor.connections.get_mut(slot).unwrap().is_open())
+        });
+    };
+    upgraded(&mut old, 1);
+    let whole = state_of(&mut old);
+    let (mut early, records) = old.tell(2);
+    assert!(records.windows(5).any(|bytes| bytes == b"GET\0/"));
+    let short = state_of(&mut old);
+    let again = || Parcel::decode(&encoded(&short)).unwrap();
+    assert!(encoded(&short).len() + UPGRADE.len() < encoded(&whole).len());
+    assert_eq!(again().complete(&mut Early::default()), None);
+    let complete = again().complete(&mut early).unwrap();
+    assert_eq!(again().complete(&mut early), None, "they belong to one connection");
+    import(&mut new, &client, complete);
+    assert_eq!(state_of(&mut new), whole);
+    // Another process knows nothing.
+    old.tell(0);
+    assert_eq!(state_of(&mut old), whole);
+    // Not to the next connection of the slot.
+    let (mut early, _) = old.tell(1);
+    // Here it has the socket of the client.
+    drop((client, new));
+    old.until(|reactor| reactor.connections() == 0);
+    let _next = Client::asking(old.address);
+    upgraded(&mut old, 1);
+    let next = state_of(&mut old).complete(&mut early).unwrap();
+    assert_eq!(next, Parcel { client: next.client, ..whole });
+    let _other = Client::asking(old.address);
+    upgraded(&mut old, 2);
+    assert_eq!([1, 2, 3].map(|most| old.tell(most).0.heads.len()), [1, 2, 2]);
+    let slots = old.reactor.connections.slots();
+    old.reactor.handovers.origins.get_mut(&slots[0]).unwrap().request = vec![b'x'; 1 << 12].into();
+    assert_eq!(old.tell(2).0.heads.len(), 1, "it is long");
+}
+
+#[test]
+fn heads_that_cannot_be_read_are_refused() {
+    let mut old = Process::new();
+    let _client = Client::asking(old.address);
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    let (to, copied) = channel();
+    old.reactor.on_copy(0, None, 1, &to);
+    let (heads, _) = copied.recv().unwrap().heads;
+    for len in 1..heads.len() {
+        assert_eq!(Early::default().note(&heads[..len]), None, "{len}");
+    }
+    let at = |text: &[u8]| heads.windows(text.len()).position(|bytes| bytes == text).unwrap();
+    for at in [at(b"GET "), at(b"HTTP/1.1 101")] {
+        let mut strange = heads.clone();
+        strange[at] = 0;
+        assert_eq!(Early::default().note(&strange), None);
+    }
+    assert!(Early::default().note(&[]).is_some_and(|records| records.is_empty()));
+}
+
+fn encoded(parcel: &Parcel) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    parcel.encode(&mut bytes);
+    bytes
 }
 
 fn import(process: &mut Process, client: &Client, parcel: Parcel) {
@@ -524,7 +610,7 @@ fn a_message_that_is_half_sent_ends_after_the_move() {
     let seen = &old.seen;
     until(&mut old.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Binary(b"begin".to_vec())));
     old.turn();
-    assert_eq!(old.hand_over(&mut new), 0);
+    assert_eq!(old.hand_over(&mut new, 0), 0);
     client.write(&frame(0x82, Some([0; 4]), b"end"));
     let seen = &new.seen;
     until(&mut new.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Binary(b"end".to_vec())));
