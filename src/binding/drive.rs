@@ -60,13 +60,6 @@ pub(super) struct Drive {
 
 const NEVER: u64 = u64::MAX;
 
-/// A turn of the reactor on the loop, or a request of JavaScript: a turn with ten answers of 16 KiB takes ten.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    Turn,
-    Request,
-}
-
 impl Drive {
     pub(super) fn new(
         reactor: Reactor<Forward>,
@@ -98,21 +91,17 @@ impl Drive {
         Instant::now()
     }
 
-    /// The loop has made a turn, or served a request, which took this long.
-    pub(super) fn on_part(&self, part: Part, took: Duration, vain: bool, due: Due) {
-        if vain {
-            add(&self.looking, took);
-        } else {
-            add(&self.network, took);
-            self.turns.fetch_add(u64::from(part == Part::Turn), Ordering::Relaxed);
-        }
+    /// The loop has made a turn, or served a request, which took this long. `turns`: `None` for a look in vain.
+    pub(super) fn on_part(&self, turns: Option<u64>, took: Duration, due: Due) {
+        add(if turns.is_some() { &self.network } else { &self.looking }, took);
+        self.turns.fetch_add(turns.unwrap_or(0), Ordering::Relaxed);
         let due = match due {
             Due::Never => NEVER,
             Due::Now => 0,
             Due::At(at) => nanos(at.saturating_duration_since(self.began)),
         };
         self.due.store(due, Ordering::Relaxed);
-        if self.seat.made_turn(!vain) {
+        if self.seat.made_turn(turns.is_some()) {
             self.rouse();
         }
     }
@@ -210,6 +199,7 @@ impl Companion {
             }
             quiet = if is_still { quiet + 1 } else { 0 };
             if quiet >= QUIET_LOOKS {
+                self.balance.rests();
                 self.sleep(turns);
                 (window, quiet) = (self.sample(0, 0), 0);
             }

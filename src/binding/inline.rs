@@ -21,10 +21,11 @@ use crate::bridge::seat::Taken;
 #[cfg(unix)]
 use crate::reactor::Handle;
 use crate::reactor::{
-    Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, report_failure, until,
+    Command, Descriptor, Due, Forward, Link, Reactor, ReactorConfig, StreamOps, TurnCount, report_failure,
+    until,
 };
 
-use super::drive::{Drive, Part, waiting_failed};
+use super::drive::{Drive, waiting_failed};
 use super::uv::IdleClock;
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
@@ -45,6 +46,7 @@ pub(super) struct Inline {
     rung: Arc<AtomicBool>,
     /// Calls of `turn_alone`.
     turns: Cell<u32>,
+    count: RefCell<TurnCount>,
     waking: Cell<bool>,
     /// `wake` is to be called in the next turn of the loop.
     is_wanted: Cell<bool>,
@@ -116,6 +118,7 @@ impl Inline {
             stream_ops: StreamOps::new(),
             rung,
             turns: Cell::new(0),
+            count: RefCell::default(),
             waking: Cell::new(false),
             is_wanted: Cell::new(false),
             paused: Cell::new(false),
@@ -202,7 +205,7 @@ impl Inline {
     }
 
     fn run_once(&self, loop_turn: u32) -> bool {
-        self.run_part(Part::Turn, |reactor| {
+        self.run_part(false, |reactor| {
             reactor.begin_loop_turn(Some(loop_turn));
             reactor.run_once(Some(Duration::ZERO))
         })
@@ -342,10 +345,10 @@ impl Inline {
 
     /// False: the thread has the reactor.
     fn run(&self, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
-        self.run_part(Part::Request, step)
+        self.run_part(true, step)
     }
 
-    fn run_part(&self, part: Part, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
+    fn run_part(&self, is_request: bool, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) -> bool {
         let Some(mut place) = self.drive.seat.try_take() else { return false };
         let Some(reactor) = place.reactor() else {
             drop(place);
@@ -363,7 +366,8 @@ impl Inline {
         let why = match ended {
             Ok(Ok((vain, due))) => {
                 if let Some(began) = began {
-                    self.drive.on_part(part, began.elapsed(), vain, due);
+                    let turns = (!vain).then(|| self.count.borrow_mut().add(is_request, self.loop_turn()));
+                    self.drive.on_part(turns, began.elapsed(), due);
                 }
                 drop(place);
                 self.arm(due);

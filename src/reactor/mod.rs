@@ -80,7 +80,7 @@ use metrics::Metrics;
 use read::Reader;
 use timers::Timers;
 use topics::Topics;
-pub use wait::balance::{Balance, Usage};
+pub use wait::balance::{Balance, TurnCount, Usage};
 pub use wait::spin::{Spin, Spinner};
 use write::Writer;
 

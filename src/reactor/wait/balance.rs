@@ -22,8 +22,24 @@ pub struct Usage {
     pub consumer: Duration,
     /// Turns of the reactor that found something, wherever it was, and requests of JavaScript.
     pub network: Duration,
-    /// Number of these turns.
+    /// See [`TurnCount`].
     pub turns: u64,
+}
+
+/// Counts the reactor's turns on the loop. Requests of JavaScript, such as ten answers of 16 KiB, belong to
+/// the reactor's turn in the same turn of the loop. Without one they are one together: a thread would be
+/// woken for them.
+#[derive(Debug, Default)]
+pub struct TurnCount {
+    /// Turn of the loop.
+    counted_in: Option<u32>,
+}
+
+impl TurnCount {
+    pub fn add(&mut self, is_request: bool, loop_turn: u32) -> u64 {
+        let was_counted = self.counted_in.replace(loop_turn) == Some(loop_turn);
+        u64::from(!(is_request && was_counted))
+    }
 }
 
 /// How much work a turn brings, with the consumer's, from which on a wake-up is little beside it, and
@@ -73,8 +89,13 @@ impl Balance {
         let is_worth_it = window.consumer * 2 > work || work > window.turns(LONG_TURN);
         let leaned = std::mem::replace(&mut self.leaning, is_busy && is_worth_it);
         self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));
-        let tries = self.busy_since.is_some_and(|since| now - since >= self.patience);
+        let tries = self.busy_since.is_some_and(|since| now.saturating_sub(since) >= self.patience);
         tries || (leaned && self.leaning)
+    }
+
+    /// The loop has had nothing to do for a while.
+    pub fn rests(&mut self) {
+        (self.leaning, self.busy_since) = (false, None);
     }
 
     /// The thread drives now: `guessed`, or the loop is stuck.
@@ -87,8 +108,7 @@ impl Balance {
         }
         self.not_before = now + if guessed { self.stay } else { SHORTEST_STAY };
         self.taken = now;
-        self.leaning = false;
-        self.busy_since = None;
+        self.rests();
     }
 
     /// While the thread drives, after each window. True: the loop had better.
@@ -98,7 +118,7 @@ impl Balance {
         let is_cheaper = window.consumer * 5 < work * 2 && work < window.turns(SHORT_TURN);
         let leaves = now >= self.not_before && (is_light || is_cheaper);
         if leaves {
-            let was_vain = now - self.taken < SETTLED;
+            let was_vain = now.saturating_sub(self.taken) < SETTLED;
             self.patience = if was_vain { (self.patience * 2).min(LAST_TRY) } else { FIRST_TRY };
             self.given_back = now;
         }

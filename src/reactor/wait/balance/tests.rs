@@ -31,6 +31,26 @@ fn the_thread_takes_what_handlers_wait_for_in_the_second_window() {
 }
 
 #[test]
+fn after_a_rest_it_begins_anew() {
+    let (mut balance, long, short) = (Balance::new(), usage(700, 200, 50), usage(100, 880, 50));
+    assert!(!balance.leaves_loop(&long, at(0)));
+    balance.rests();
+    assert!(!balance.leaves_loop(&long, at(5000)) && !balance.leaves_loop(&short, at(4999)));
+    assert!(balance.leaves_loop(&short, at(6000)));
+}
+
+#[test]
+fn requests_count_once_in_a_turn_of_the_loop_unless_the_reactor_had_one_in_it() {
+    let mut turns = TurnCount::default();
+    let mut add = |parts: &[(bool, u32)]| {
+        parts.iter().map(|&(is_request, turn)| turns.add(is_request, turn)).sum::<u64>()
+    };
+    assert_eq!(add(&[(false, 0), (true, 0), (true, 0)]), 1, "answers");
+    assert_eq!(add(&[(true, 1), (true, 1)]), 1, "in a turn without one of the reactor");
+    assert_eq!(add(&[(false, 2), (false, 2), (true, 2), (true, 3)]), 3, "the reactor looked twice");
+}
+
+#[test]
 fn the_thread_stays_longer_after_each_wrong_guess() {
     let (mut balance, idle) = (Balance::new(), usage(0, 0, 0));
     balance.taken(true, at(5000));
