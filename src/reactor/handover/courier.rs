@@ -356,7 +356,14 @@ fn converse_taking(
     peer.within(TRANSFER);
     peer.send(MINE, &[], &[])?;
     outcome.moved = batches.iter().map(Vec::len).sum();
-    for (handle, parcels) in handles.iter().cycle().zip(batches) {
+    // One command for each reactor: the program begins with the first connections, and can close the listener then.
+    let mut shares: Vec<Batch> = handles.iter().map(|_| Batch::new()).collect();
+    for (number, batch) in batches.into_iter().enumerate() {
+        if let Some(share) = shares.get_mut(number % handles.len().max(1)) {
+            share.extend(batch);
+        }
+    }
+    for (handle, parcels) in handles.iter().zip(shares) {
         handle.call(Command::Import { listener, parcels })?;
     }
     for handle in &handles {

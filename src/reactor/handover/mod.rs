@@ -352,7 +352,11 @@ impl<C: Consumer> Reactor<C> {
     /// Takes over connections, which are not read before `Thaw`.
     pub(super) fn on_import(&mut self, listener: u32, parcels: Vec<(Transport, Parcel)>) {
         self.handovers.frozen.insert(listener);
-        for (stream, parcel) in parcels {
+        for (number, (stream, parcel)) in parcels.into_iter().enumerate() {
+            if number % MOST == 0 {
+                // The consumer begins with the first ones while the others come.
+                self.consumer.on_turn_end();
+            }
             let imported = self.listeners.config(listener).and_then(|config| {
                 let id = self.connections.next_id()?;
                 self.import(id, stream, (listener, config), parcel)
@@ -361,8 +365,6 @@ impl<C: Consumer> Reactor<C> {
                 self.metrics.tally.refused += 1;
             }
         }
-        // The consumer begins with these while the others come.
-        self.consumer.on_turn_end();
     }
 
     fn import(
