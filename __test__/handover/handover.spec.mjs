@@ -1064,6 +1064,10 @@ inMode('attachment: a copy of what can be cloned, up to 64 KiB', async (t) => {
   }
   t.throws(() => (socket.attachment = 'x'.repeat(70_000)), { instanceOf: RangeError });
   t.is(socket.attachment.map.size, 1, 'unchanged');
+  for (const value of [0, -0, 1.5, NaN, -Infinity, 1e300, '', 'x', '\ud800', '\uffff\u{1f642}', 'x'.repeat(1000), true, null, 5n]) {
+    socket.attachment = value;
+    t.is(socket.attachment, value);
+  }
   socket.attachment = undefined;
   t.is(socket.attachment, undefined);
 });

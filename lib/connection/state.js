@@ -111,8 +111,10 @@ class ColdState {
     this.topics = null;
     /** The protocol of topics has messages of it that it has not handled. */
     this.isBusy = false;
-    /** Goes to the next process. @type {Buffer | null} */
+    /** Goes to the next process. @type {import('../handover/attachment').Packed | null} */
     this.attachment = null;
+    /** The same, if the reactor has it and all else that goes there; undefined if not. @type {import('../handover/attachment').Packed | null | undefined} */
+    this.attached = undefined;
     /** To the next process. */
     this.isMoved = false;
   }

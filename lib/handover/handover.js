@@ -16,7 +16,7 @@ const { addon } = require('../reactor/addon');
 const { releaseReplies } = require('../reactor/defer-replies');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
-const { attach, release, waits } = require('./attachment');
+const { attach, attachAhead, release, waits } = require('./attachment');
 const { Remains } = require('./remains');
 const { exportServer, importServer } = require('./topics');
 const { checkPath, listenNear } = require('./place');
@@ -494,6 +494,8 @@ class Handover {
       heir.courier?.copy(state.native, id);
       await Promise.race([heir.copied, heir.left]);
       if (heir.hasLeft || !server._accepts()) return this.goOn();
+      for (const ws of connectionsBy(server)) attachAhead(ws);
+      outbox.flush();
       this.silentSince = performance.now();
       await this.freeze(id);
       await Promise.race([this.tell(), heir.left]);

@@ -106,7 +106,9 @@ function exportMemberships(ws) {
   });
   const rooms = ws._owner?._topics?.presence?.rooms ?? new Map();
   const watched = [...rooms.values()].filter(({ watcherTopic }) => joined.has(watcherTopic)).map(({ name }) => name);
-  return { names: ws.subscriptions, entries, watched };
+  // The program can have a field `subscriptions`.
+  const names = [...joined].filter(({ onEmptied }) => onEmptied === null).map(({ name }) => name);
+  return { names, entries, watched };
 }
 
 /** Before 'connection'. @type {(ws: WebSocket, memberships: Memberships) => void} */

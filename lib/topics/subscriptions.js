@@ -22,6 +22,8 @@ class Subscriptions {
     this.topics = topicsOf(/** @type {Server} */ (ws._owner));
     /** @type {Set<AnyTopic>} */
     this.joined = new Set();
+    /** Its reactor has their names, for the next process. */
+    this.isTold = false;
     /** Waiting callbacks, by request. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
     this.pending = null;
     /** Call callbacks that wait for a broker. @type {Set<() => void> | null} */
@@ -55,6 +57,7 @@ class Subscriptions {
     else this.request(topic, since, callback);
     if (!isNew) return;
     this.joined.add(topic);
+    this.isTold = false;
     if (topic.size === 1) this.topics.onFirstSubscriber(topic);
   }
 
@@ -78,6 +81,7 @@ class Subscriptions {
   /** @param {AnyTopic} topic */
   part(topic) {
     if (!this.joined.delete(topic)) return false;
+    this.isTold = false;
     topic.shared?.cancel(this);
     unsubscribe(this.ws, topic.number);
     if (--topic.size === 0) this.topics.emptied(topic);
