@@ -1,6 +1,7 @@
 // Connections of a server with an adapter move while another node publishes.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -165,6 +166,27 @@ for (const history of [0, 5]) {
     ws.terminate();
   });
 }
+
+(hasRedis ? inMode.serial : test.skip)('redis: the old process ends before the new one takes, which has messages all the same', async (t) => {
+  const path = place(t);
+  const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
+  const old = await version(t, 'v0', 0, path, { broker });
+  const other = await node(t, broker, 0);
+  const next = version(t, 'v1', old.port, path, { broker, stands: 1000 });
+  await until(() => readdirSync(dirname(path)).length === 2);
+  // It has the state by then.
+  await sleep(300);
+  old.process.kill('SIGKILL');
+  await next;
+  const ws = await open(old.port, '/topic');
+  const heard = heardBy(ws);
+  while (heard.length === 0) {
+    other.publish('/topic', 'x');
+    await sleep(50);
+  }
+  t.is(heard[0], 'x');
+  ws.terminate();
+});
 
 (hasRedis ? inMode.serial : test.skip)('redis: the old process ends at once, and messages do not wait for it', async (t) => {
   const path = place(t);

@@ -18,6 +18,14 @@ inMode('an old process with a later version of V8 keeps its connections, and the
   t.regex(await old.line(1), /did not take the connections/);
   t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
   t.is(await ask(await open(old.port), 'x'), 'v0 / 1 x  ');
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  await once(wss, 'error');
+  old.process.kill('SIGKILL');
+  await old.ended();
+  wss.close();
+  const free = net.createServer().listen(old.port, '127.0.0.1');
+  await once(free, 'listening');
+  free.close();
 });
 
 inMode('a process that cannot write its state serves on, and is asked once by each conversation', async (t) => {
@@ -419,6 +427,16 @@ for (const stands of [1000, 4000]) {
     t.deepEqual(heard.slice(count, -1), heard.slice(0, count), 'the history');
   });
 }
+
+inMode('an old process that ends when the new one has its port: that serves', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const next = new Child(t, 'movable.mjs', ['v1', old.port, path, '{"stands":1000}']);
+  await until(() => readdirSync(dirname(path)).length === 2);
+  old.process.kill('SIGKILL');
+  await until(() => next.output.includes('listening'));
+  t.is(await ask(await open(old.port), 'x'), 'v1 / 1 x  ');
+});
 
 inMode('connections that the program ends on their way end, and the others move', async (t) => {
   const path = place(t);

@@ -96,10 +96,6 @@ class Handover {
     this.undecided = 0;
     /** The process before gives its port and connections to this server. */
     this.isTaking = false;
-    /** This process has received all of them. */
-    this.isWhole = false;
-    /** This server listens, and can have that. */
-    this.isBound = false;
     /** The inode of the socket at the path. */
     this.file = 0;
     this.remains = new Remains(server);
@@ -225,10 +221,9 @@ class Handover {
       this.isTaking = true;
     } else if (kind === 'whole') {
       this.silentSince = performance.now() - paused;
-      this.isWhole = true;
-      if (this.isBound) this.take();
+      // It listens by now, or has failed to.
+      if (this.isTaking) void this.take();
     } else if (kind === 'ended') {
-      this.isWhole = false;
       if (reason !== '' || !isRunning || this.hasFailed) this.endTaking();
       if (!isRunning || this.hasFailed) return;
       if (reason === '') {
@@ -299,10 +294,8 @@ class Handover {
       if (!this.isOver) this.open();
     };
     if (!this.isTaking) return this.serve();
-    this.isBound = true;
     // Where no process looks for it yet. `take` reports an error.
     this.prepare().catch(() => {});
-    if (this.isWhole) this.take();
   }
 
   /** From here on this process has the port and the connections, if it can give them away again. */

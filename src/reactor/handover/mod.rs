@@ -394,7 +394,6 @@ impl<C: Consumer> Reactor<C> {
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, Life::Open);
         connection.read.class = ReadClass::Frozen;
-        connection.read.unread = true;
         let opened = match state {
             State::Opening { proxied } => {
                 connection.life = Life::Opening(Box::new(Head::new(client, proxied, None)));

@@ -297,15 +297,16 @@ fn a_new_process_that_was_told_ahead_has_nothing() {
 fn an_old_process_waits_for_the_new_one() {
     let old = server();
     let _client = Client::open(old.address);
-    let has_opened = std::sync::atomic::AtomicBool::new(false);
+    let waits = std::sync::atomic::AtomicBool::new(false);
     let outcome = give_to(&old, |peer| {
         up_to(peer, 3)?;
         peer.send(MINE, &[], &[])?;
-        std::thread::sleep(Duration::from_millis(50));
-        has_opened.store(true, std::sync::atomic::Ordering::SeqCst);
+        peer.within(Duration::from_millis(50));
+        let ended = peer.receive(0).err();
+        waits.store(ended.unwrap().kind() == ErrorKind::TimedOut, std::sync::atomic::Ordering::SeqCst);
         Ok(())
     });
-    assert!(outcome.failure.is_none() && has_opened.into_inner());
+    assert!(outcome.failure.is_none() && waits.into_inner());
 }
 
 /// However slowly bytes come and go.

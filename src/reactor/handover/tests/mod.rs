@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use proptest::prelude::*;
 
 use super::parcel::{Early, Opened, Parcel, Rest, State};
-use super::{Copied, Packed, Packs, Stays};
+use super::{Copied, MOST, Packed, Packs, Stays};
 use crate::bridge::rates::Rates;
 use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::conn::life::Life;
@@ -285,7 +285,9 @@ fn what_is_sent_too_late_does_not_count_as_moved() {
 #[test]
 fn copied_output_leaves_once() {
     let payload: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 7) as u8).collect();
-    for (reads, more) in [(0, false), (0, true), (1 << 20, false), (1 << 20, true), (usize::MAX, true)] {
+    let cases =
+        [(0, false), (0, true), (1 << 20, false), (1 << 20, true), (usize::MAX, false), (usize::MAX, true)];
+    for (reads, more) in cases {
         let sent = payload.clone();
         let script = Script::on_open(move |conn| {
             conn.send(MessageKind::Binary, true, &sent);
@@ -299,7 +301,7 @@ fn copied_output_leaves_once() {
         let Copied { copies, left, .. } = copied.recv().unwrap();
         assert!(left.is_empty());
         let copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
-        let early = Early { copies, ..Early::default() };
+        let mut early = Early { copies, ..Early::default() };
         let mut expected = [client::SWITCHED.as_bytes(), &frame(0x82, None, &payload)].concat();
         let (mut got, all) = (Vec::new(), expected.len());
         client.0.set_nonblocking(true).unwrap();
@@ -313,6 +315,12 @@ fn copied_output_leaves_once() {
             got.len() >= most
         };
         old.until(|_| read(&mut got, reads.min(all)));
+        if reads > all && !more {
+            // That process has left, and there is nothing to copy for the next one.
+            old.reactor.on_copy(0, None, 0, &to);
+            assert!(copied.recv().unwrap().copies.is_empty());
+            early.copies.clear();
+        }
         if more {
             old.reactor.step_at(0, |conn, _| {
                 conn.send(MessageKind::Text, true, b"more");
@@ -344,6 +352,21 @@ fn copied_output_leaves_once() {
 }
 
 /// Once the other process has a connection, the program here cannot end it.
+#[test]
+fn a_conversation_that_fails_half_way_leaves_nothing_to_the_next_one() {
+    let mut old = Process::new();
+    let _clients: Vec<Client> = (0..=MOST).map(|_| Client::connect(old.address)).collect();
+    old.until(|reactor| reactor.connections() == MOST + 1);
+    for _ in 0..2 {
+        let (to, packs) = channel();
+        old.reactor.on_freeze(0);
+        old.reactor.on_pack(0, &to);
+        let Packs { packed, is_last, .. } = packs.recv().unwrap();
+        assert_eq!((packed.len(), is_last), (MOST, false));
+        old.reactor.on_thaw(0, true);
+    }
+}
+
 #[test]
 fn a_connection_that_is_given_cannot_be_ended() {
     for closes in [false, true] {
