@@ -571,6 +571,7 @@ inMode('in the new process, listening comes after the connections', async (t) =>
   t.is(count, 100);
   const { bytes, duration, pause, taken } = wss.metrics().handover;
   t.is(taken, 100);
+  t.deepEqual(wss._handover.foreseen, [], 'they take no memory twice');
   // Since the old process has not read.
   t.true(bytes > 10_000 && pause > 0.29 && duration >= pause);
   for (const ws of wss.clients) ws.terminate();

@@ -229,10 +229,9 @@ async function foretelling(t, path, act) {
   };
   wss.on('connection', (socket, { url }) => {
     socket.on('message', (data) => {
-      socket.attachment = { from: url, count: (socket.attachment?.count ?? 0) + 1 };
-      if (String(data) === 'pause') setTimeout(() => socket.pause(), 50);
-      if (String(data) === 'join') socket.subscribe('room');
-      if (String(data) === 'part') socket.unsubscribe('room');
+      const command = { pause: () => setTimeout(() => socket.pause(), 50), join: () => socket.subscribe('room'), more: () => socket.subscribe('other'), part: () => socket.unsubscribe('room') }[String(data)];
+      if (command) command();
+      else socket.attachment = { from: url, count: (socket.attachment?.count ?? 0) + 1 };
       socket.send(`v0 ${data}`);
     });
   });
@@ -251,7 +250,7 @@ inMode('connections that change after the new process was told of them', async (
     resets.terminate();
     await resets.closes;
     t.is(await ask(held, 'pause'), 'v0 pause');
-    await Promise.all([ask(members[0], 'part'), ask(members[1], 'join')]);
+    await Promise.all(['part', 'join', 'more'].map((command, n) => ask(members[n], command)));
     // In their slots, sooner or later.
     for (let n = 0; n < 8; n++) {
       opened.push(await open(wss.address().port, `/opened${n}`, { headers: { cookie: 'another' } }));
@@ -264,18 +263,19 @@ inMode('connections that change after the new process was told of them', async (
   const heard = [];
   held.on('message', (data) => heard.push(String(data)));
   t.is(await ask(talks, 'before'), 'v0 before');
-  const members = await Promise.all([1, 2, 3].map((n) => open(port, `/topic${n}`)));
-  await Promise.all([ask(members[0], 'join'), ask(members[2], 'join')]);
+  t.is(await ask(held, 'before'), 'v0 before');
+  const members = await Promise.all([1, 2, 3, 4].map((n) => open(port, `/topic${n}`)));
+  await Promise.all([0, 2, 3].map((n) => ask(members[n], 'join')));
   const next = await version(t, 'v1', port, path);
   t.is(await ask(idle, 'x'), 'v1 /idle 1 x who=me ');
   t.is(await ask(talks, 'x'), 'v1 /talks 3 x who=me ');
   for (const [n, ws] of opened.entries()) t.is(await ask(ws, 'x'), `v1 /opened${n} 2 x another `);
   const subscriptions = members.map(async (ws) => JSON.parse(await ask(ws, '{"who":true}')).subscriptions);
-  t.deepEqual(await Promise.all(subscriptions), [[], ['room'], ['room']]);
+  t.deepEqual(await Promise.all(subscriptions), [[], ['room'], ['room', 'other'], ['room']]);
   await until(() => heard.includes('v1 true'));
   t.is(await ask(held, 'x'), 'v1 x', 'it resumes there');
   await version(t, 'v2', port, path);
-  t.like(JSON.parse(/^closed (.*)$/m.exec(await exits(t, next))[1]), { taken: 14, moved: 14 });
+  t.like(JSON.parse(/^closed (.*)$/m.exec(await exits(t, next))[1]), { taken: 15, moved: 15 });
   t.is(await ask(talks, 'x'), 'v2 /talks 4 x who=me ');
 });
 
@@ -286,19 +286,26 @@ inMode('a new process that ends when it was told of connections: the old one goe
     if (!isFirst) return;
     isFirst = false;
     for (const socket of wss.clients) socket.pause();
-    next.process.kill('SIGKILL');
-    await heir.left;
-    for (const socket of wss.clients) socket.resume();
+    const { courier } = heir;
+    heir.courier = {
+      stop: () => courier.stop(),
+      give(...given) {
+        next.process.kill('SIGKILL');
+        courier.give(...given);
+      },
+    };
+    // What it has given of them is no longer so.
+    void heir.left.then(() => wss.clients.forEach((socket) => socket.resume()));
   });
   const { port } = wss.address();
   const ws = await open(port, '/a');
   t.is(await ask(ws, 'x'), 'v0 x');
   const next = new Child(t, 'movable.mjs', ['v1', port, path]);
   await next.ended();
-  t.is(await ask(ws, 'x'), 'v0 x');
+  t.is(await ask(ws, 'part'), 'v0 part');
   const other = await open(port, '/b');
   await version(t, 'v2', port, path);
-  t.deepEqual([await ask(ws, 'x'), await ask(other, 'x')], ['v2 /a 3 x  ', 'v2 /b 1 x  ']);
+  t.deepEqual([await ask(ws, 'x'), await ask(other, 'x')], ['v2 /a 2 x  ', 'v2 /b 1 x  ']);
 });
 
 inMode('an old process that ends when the new one was told of its connections: they end, and the new one has the port', async (t) => {

@@ -84,7 +84,7 @@ class Handover {
     this.prepared = null;
     /** The conversation with the process before. @type {import('../native/binding').JsCourier | null} */
     this.courier = null;
-    /** Its connections that will come, by their number. @type {Array<Foreseen | undefined>} */
+    /** Its connections that will come, by their number. @type {Foreseen[]} */
     this.foreseen = [];
     /** That process has left, or has handed on all messages. @type {Promise<void>} */
     this.alone = Promise.resolve();
@@ -248,9 +248,7 @@ class Handover {
   takeForeseen(bytes, start) {
     const number = bytes.readUInt32LE(tlsOffset(bytes, start) + MOVED_AHEAD);
     if (number === 0) return null;
-    const { [number - 1]: foreseen = null } = this.foreseen;
-    this.foreseen[number - 1] = undefined;
-    return foreseen;
+    return this.foreseen[number - 1] ?? null;
   }
 
   /** @type {(bind: (fd: number) => void, fd: number) => void} */
