@@ -28,6 +28,17 @@ inMode('an old process with a later version of V8 keeps its connections, and the
   free.close();
 });
 
+inMode('a new process that cannot use the state leaves nothing beside the path', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { broken: 'shape' });
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  const [error] = await once(wss, 'error');
+  t.regex(error.message, /^options\.handover: .* is not iterable/);
+  await until(() => readdirSync(dirname(path)).length === 1);
+  t.is(await ask(await open(old.port), 'x'), 'v0 / 1 x  ');
+  wss.close();
+});
+
 inMode('a process that cannot write its state serves on, and is asked once by each conversation', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path, { broken: 'throws', late: 1 });

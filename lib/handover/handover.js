@@ -302,7 +302,6 @@ class Handover {
     this.left = state.reactors + 1;
     try {
       const imported = Array.from(this.servers(), (server) => this.importInto(server));
-      outbox.flush();
       await Promise.all([this.prepare(), ...imported]);
       // The process before can have given up meanwhile.
       if (courier === this.courier && this.server._isRunning()) courier?.take(state.native, this.server._listenerId);

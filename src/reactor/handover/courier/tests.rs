@@ -309,6 +309,24 @@ fn an_old_process_waits_for_the_new_one() {
     assert!(outcome.failure.is_none() && waits.into_inner());
 }
 
+#[test]
+fn few_descriptors_are_on_their_way() {
+    let old = server();
+    let _clients: Vec<Client> = (0..=MOST_UNHELD * MOST).map(|_| Client::open(old.address)).collect();
+    let is_silent = std::sync::atomic::AtomicBool::new(false);
+    give_to(&old, |peer| {
+        up_to(peer, 2)?;
+        for _ in 1..MOST_UNHELD {
+            peer.receive(MOST_BYTES)?;
+        }
+        peer.within(Duration::from_millis(50));
+        let early = peer.receive(MOST_BYTES).err();
+        is_silent.store(early.unwrap().kind() == ErrorKind::TimedOut, std::sync::atomic::Ordering::SeqCst);
+        Ok(())
+    });
+    assert!(is_silent.into_inner());
+}
+
 /// However slowly bytes come and go.
 #[test]
 fn a_message_in_small_parts_has_an_end() {

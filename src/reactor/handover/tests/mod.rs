@@ -367,6 +367,39 @@ fn a_conversation_that_fails_half_way_leaves_nothing_to_the_next_one() {
     }
 }
 
+/// The limit of all unfinished messages counts it.
+#[test]
+fn an_unfinished_message_takes_memory_in_the_new_process() {
+    let (mut old, mut new) = (Process::new(), Process::new());
+    let mut client = Client::connect(old.address);
+    client.write(UPGRADE.as_bytes());
+    client.write(&frame(0x82, Some([0; 4]), &[7; 100_000])[..60_000]);
+    old.until(|reactor| reactor.reader.unfinished_bytes() > 59_000);
+    assert_eq!(old.hand_over(&mut new, 0), 0);
+    assert!(new.reactor.reader.unfinished_bytes() > 59_000);
+}
+
+/// The other process has the output that precedes it.
+#[test]
+fn a_close_on_the_way_after_queued_output_writes_nothing() {
+    let payload = vec![7; 4 << 20];
+    let all = client::SWITCHED.len() + frame(0x82, None, &payload).len();
+    let script = Script::on_open(move |conn| {
+        conn.send(MessageKind::Binary, true, &payload);
+    });
+    let mut old = Process::with(script, ListenerConfig::default());
+    let mut client = Client::connect_narrow(old.address, 4096);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0));
+    let Packs { packed, .. } = old.pack();
+    let id = packed[0].id;
+    let left = old.reactor.connections.get_mut(0).unwrap().write.queued();
+    client.read(all - left);
+    old.reactor.step(id, |conn, _| conn.close(None, b""));
+    old.reactor.on_given(&[id]);
+    client.expect_end();
+}
+
 #[test]
 fn a_connection_that_is_given_cannot_be_ended() {
     for closes in [false, true] {
@@ -460,7 +493,7 @@ fn a_connection_that_ends_on_its_way_ends_everywhere() {
 #[test]
 fn silence_while_a_connection_moves_does_no_harm() {
     let listener = ListenerConfig { idle_timeout: Duration::from_millis(40), ..ListenerConfig::default() };
-    let mut old = Process::with(Script::default(), listener);
+    let mut old = Process::with(Script::default(), listener.clone());
     let mut client = Client::connect(old.address);
     client.write(UPGRADE.as_bytes());
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
@@ -471,6 +504,15 @@ fn silence_while_a_connection_moves_does_no_harm() {
     assert_eq!(old.reactor.connections(), 1);
     old.reactor.on_thaw(0, true);
     old.until(|reactor| reactor.connections() == 0);
+    // The settings of the new version hold.
+    let long = ListenerConfig { idle_timeout: Duration::from_secs(600), ..listener.clone() };
+    let (mut patient, mut new) =
+        (Process::with(Script::default(), long), Process::with(Script::default(), listener));
+    let mut client = Client::connect(patient.address);
+    client.write(UPGRADE.as_bytes());
+    patient.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    assert_eq!(patient.hand_over(&mut new, 0), 0);
+    new.until(|reactor| reactor.connections() == 0);
 }
 
 /// The state of the only connection, which goes on here.
