@@ -481,11 +481,11 @@ class Handover {
     this.heir = heir;
     this.begun = performance.now();
     try {
+      for (const ws of connectionsBy(server)) attachAhead(ws);
+      outbox.flush();
       heir.courier?.copy(state.native, id);
       await Promise.race([heir.copied, heir.left]);
       if (heir.hasLeft || !server._accepts()) return this.goOn();
-      for (const ws of connectionsBy(server)) attachAhead(ws);
-      outbox.flush();
       this.silentSince = performance.now();
       await this.freeze(id);
       await Promise.race([this.tell(), heir.left]);

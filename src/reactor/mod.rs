@@ -55,7 +55,7 @@ pub use consume::forward::{Forward, Passed, report_failure};
 pub use consume::link::Link;
 pub use group::reactors;
 pub use handover::parcel::{Heads, Parcel};
-pub use handover::{Copied, Packed, Packs};
+pub use handover::{Copied, Packed, Packs, Told};
 pub use inline::{Due, PipeEvent, Pumped, until};
 pub use listen::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use listen::door::Closer;

@@ -9,7 +9,8 @@ use mio::Waker;
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::engine::deflate::Params;
 use crate::reactor::{
-    Asked, BoundListener, Choice, ConnectionId, Copied, Export, ListenerConfig, Packs, Parcel, Transport,
+    Asked, BoundListener, Choice, ConnectionId, Copied, Export, ListenerConfig, Packs, Parcel, Told,
+    Transport,
 };
 
 pub enum Command {
@@ -58,12 +59,17 @@ pub enum Command {
         id: ConnectionId,
         export: Export,
     },
-    /// Copies some of the queued output of a listener's connections, and at most `ahead` heads. `left`: the slots to look
-    /// at; `None`: all.
+    /// Tells of some connections of a listener. `left`: the slots to look at; `None`: all.
+    Tell {
+        listener: u32,
+        left: Option<Vec<u32>>,
+        most: usize,
+        to: Sender<Told>,
+    },
+    /// Copies some of their queued output.
     Copy {
         listener: u32,
         left: Option<Vec<u32>>,
-        ahead: usize,
         to: Sender<Copied>,
     },
     /// The listener stops accepting, and its connections are not read, until `Thaw`.

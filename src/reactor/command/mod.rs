@@ -101,7 +101,8 @@ impl<C: Consumer> Reactor<C> {
                 self.step(id, |conn, consumer| conn.on_choice(consumer, choice))
             }
             Command::Freeze(listener) => self.on_freeze(listener),
-            Command::Copy { listener, left, ahead, to } => self.on_copy(listener, left, ahead, &to),
+            Command::Tell { listener, left, most, to } => self.on_tell(listener, left, most, &to),
+            Command::Copy { listener, left, to } => self.on_copy(listener, left, &to),
             Command::Pack { listener, to } => self.on_pack(listener, &to),
             Command::Given(ids) => self.on_given(&ids),
             Command::Moved(ids) => self.on_moved(&ids),

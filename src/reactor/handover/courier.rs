@@ -5,10 +5,9 @@
 //! new                         old
 //! HELLO version        ->     and whether it wants to be told ahead
 //!                      <-     HELLO version, or REFUSED if it has another one
-//!                      <-     COPY (queued output, while connections work)
-//!                      <-     AHEAD (heads, which never change)
+//!                      <-     AHEAD (heads, which never change, while connections work)
 //! HELD                 ->     its program has made its part of these connections; it owns none of them
-//!                      <-     READY
+//!                      <-     COPY (queued output), READY
 //! READY                ->     its program runs
 //!                             the reactors freeze, JavaScript does its part
 //!                      <-     PORT (its descriptor), with the state of the program
@@ -45,7 +44,7 @@ use rustix::net::{
 };
 
 use super::parcel::{self, Early, Parcel};
-use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays};
+use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays, Told};
 use crate::engine::portable::{Decoder, Encoder};
 use crate::reactor::{Command, ConnectionId, Handle, Transport};
 
@@ -177,8 +176,9 @@ fn converse_giving(
         match peer.stay_until(orders)? {
             Order::Copy { handles, listener } => {
                 peer.within(TRANSFER);
-                let ahead = if wants_ahead { MOST_TOLD } else { 0 };
-                copy_all(&mut peer, &handles, (listener, ahead), outcome)?;
+                let most = if wants_ahead { MOST_TOLD } else { 0 };
+                tell_all(&mut peer, &handles, (listener, most), outcome)?;
+                copy_all(&mut peer, &handles, listener, outcome)?;
                 peer.within(STARTING);
                 peer.send(READY, &[], &[])?;
                 peer.receive_kind(READY)?;
@@ -210,28 +210,40 @@ fn converse_giving(
     given
 }
 
-fn copy_all(
+fn tell_all(
     peer: &mut Peer,
     handles: &[Handle],
-    (listener, mut ahead): (u32, usize),
+    (listener, mut most): (u32, usize),
     outcome: &mut Outcome,
 ) -> io::Result<()> {
     for handle in handles {
         let mut left = None;
         while left.as_ref().is_none_or(|left: &Vec<u32>| !left.is_empty()) {
-            let (to, copied) = channel();
-            handle.call(Command::Copy { listener, left: left.take(), ahead, to })?;
-            let Copied { copies, heads: (heads, told), left: next } =
-                copied.recv_timeout(peer.left()?).map_err(late)?;
-            for (slot, copy) in copies {
-                outcome.bytes += copy.len();
-                peer.send(COPY, &[&u64::from(slot).to_le_bytes()[..], &copy].concat(), &[])?;
-            }
-            if told > 0 {
-                ahead -= told;
+            let (to, told) = channel();
+            handle.call(Command::Tell { listener, left: left.take(), most, to })?;
+            let Told { heads, count, left: next } = told.recv_timeout(peer.left()?).map_err(late)?;
+            if count > 0 {
+                most -= count;
                 outcome.bytes += heads.len();
                 peer.send(AHEAD, &heads, &[])?;
                 peer.receive_kind(HELD)?;
+            }
+            left = Some(next);
+        }
+    }
+    Ok(())
+}
+
+fn copy_all(peer: &mut Peer, handles: &[Handle], listener: u32, outcome: &mut Outcome) -> io::Result<()> {
+    for handle in handles {
+        let mut left = None;
+        while left.as_ref().is_none_or(|left: &Vec<u32>| !left.is_empty()) {
+            let (to, copied) = channel();
+            handle.call(Command::Copy { listener, left: left.take(), to })?;
+            let Copied { copies, left: next } = copied.recv_timeout(peer.left()?).map_err(late)?;
+            for (slot, copy) in copies {
+                outcome.bytes += copy.len();
+                peer.send(COPY, &[&u64::from(slot).to_le_bytes()[..], &copy].concat(), &[])?;
             }
             left = Some(next);
         }

@@ -1,7 +1,8 @@
 //! Live connections that move to another process: what this process keeps of them, and what it takes over.
 //!
 //! ```text
-//! Copy     copies of long queues, and heads, while all goes on
+//! Tell     heads of connections, while all goes on
+//! Copy     copies of long queues, as well
 //! Freeze   the listener does not accept, its connections are not read -> on_frozen, after all that was read
 //! Pack     some connections that can move as bytes, with duplicates of their sockets; they are not written any more
 //! Given    the other process has these
@@ -57,7 +58,7 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Queued output of this length is copied while its connection works: little of it is left to be packed.
 const MUCH: usize = 4 << 10;
-/// Most connections that are looked at together for that.
+/// Most connections that are looked at together for that, or for their heads.
 const LOOKS: usize = 1024;
 /// Longer heads are not told ahead.
 const SHORT_HEADS: usize = 4 << 10;
@@ -81,12 +82,18 @@ pub struct Packs {
     pub is_last: bool,
 }
 
-/// What another process gets before the connections.
+/// Heads of connections, which another process is told ahead.
+pub struct Told {
+    /// Encoded.
+    pub heads: Vec<u8>,
+    pub count: usize,
+    /// Slots to look at later.
+    pub left: Vec<u32>,
+}
+
+/// Copies of queued output, by slot.
 pub struct Copied {
-    /// Of queued output, by slot.
     pub copies: Vec<(u32, Vec<u8>)>,
-    /// Encoded, and how many.
-    pub heads: (Vec<u8>, usize),
     /// Slots to look at later.
     pub left: Vec<u32>,
 }
@@ -183,32 +190,20 @@ impl Handovers {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Copies the output of some connections, and at most `ahead` heads. `left`: of an earlier call, or all.
-    pub(super) fn on_copy(
-        &mut self,
-        listener: u32,
-        left: Option<Vec<u32>>,
-        ahead: usize,
-        to: &Sender<Copied>,
-    ) {
+    /// Tells of some connections, at most of `most`. `left`: of an earlier call, or all.
+    pub(super) fn on_tell(&mut self, listener: u32, left: Option<Vec<u32>>, most: usize, to: &Sender<Told>) {
         let mut left = left.unwrap_or_else(|| self.slots_of(listener));
-        let (mut copies, mut bytes, mut looks) = (Vec::new(), 0, 0);
-        let (mut heads, mut told) = (Vec::new(), 0);
-        while bytes < BATCH_BYTES
-            && looks < LOOKS
-            && let Some(slot) = left.pop()
-        {
-            looks += 1;
+        let (mut heads, mut count) = (Vec::new(), 0);
+        for slot in left.split_off(left.len().saturating_sub(LOOKS)) {
             let Some(origin) = self.handovers.origins.get_mut(&slot) else { continue };
-            // Another process has earlier ones.
-            (origin.copied, origin.is_told) = (None, false);
+            // Another process was told earlier.
+            origin.is_told = false;
             let Some(connection) = self.connections.get_mut(slot) else { continue };
-            if told < ahead
+            if count < most
                 && connection.is_open()
                 && origin.request.len() + origin.response.len() <= SHORT_HEADS
                 && is_readable(origin)
             {
-                let before = heads.len();
                 Heads {
                     slot: slot.into(),
                     local: connection.transport.local_address(),
@@ -217,10 +212,27 @@ impl<C: Consumer> Reactor<C> {
                     response: origin.response.to_vec(),
                 }
                 .encode(&mut Encoder(&mut heads));
-                bytes += heads.len() - before;
                 origin.is_told = true;
-                told += 1;
+                count += 1;
             }
+        }
+        // If no receiver is left, the conversation has ended.
+        let _given_up = to.send(Told { heads, count, left });
+    }
+
+    /// Copies the output of some connections. `left`: of an earlier call, or all.
+    pub(super) fn on_copy(&mut self, listener: u32, left: Option<Vec<u32>>, to: &Sender<Copied>) {
+        let mut left = left.unwrap_or_else(|| self.slots_of(listener));
+        let (mut copies, mut bytes, mut looks) = (Vec::new(), 0, 0);
+        while bytes < BATCH_BYTES
+            && looks < LOOKS
+            && let Some(slot) = left.pop()
+        {
+            looks += 1;
+            let Some(origin) = self.handovers.origins.get_mut(&slot) else { continue };
+            // Another process has an earlier one.
+            origin.copied = None;
+            let Some(connection) = self.connections.get_mut(slot) else { continue };
             if (MUCH..parcel::LONGEST).contains(&connection.write.waiting()) {
                 let (copy, positions) = connection.write.copy();
                 origin.copied = Some(positions);
@@ -229,7 +241,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         // If no receiver is left, the conversation has ended.
-        let _given_up = to.send(Copied { copies, heads: (heads, told), left });
+        let _given_up = to.send(Copied { copies, left });
     }
 
     pub(super) fn on_freeze(&mut self, listener: u32) {

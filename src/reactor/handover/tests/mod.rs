@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use proptest::prelude::*;
 
 use super::parcel::{Early, Opened, Parcel, Rest, State};
-use super::{Copied, MOST, Packed, Packs, Stays};
+use super::{Copied, MOST, Packed, Packs, Stays, Told};
 use crate::bridge::rates::Rates;
 use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::conn::life::Life;
@@ -56,12 +56,11 @@ impl Process {
 
     /// What another process learns of at most `ahead` connections, and the records for its program.
     fn tell(&mut self, ahead: usize) -> (Early, Vec<u8>) {
-        let (to, copied) = channel();
-        self.reactor.on_copy(0, None, ahead, &to);
-        let Copied { copies, heads: (heads, told), left } = copied.recv().unwrap();
+        let (to, told) = channel();
+        self.reactor.on_tell(0, None, ahead, &to);
+        let Told { heads, count: told, left } = told.recv().unwrap();
         assert!(left.is_empty());
-        let copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
-        let mut early = Early { copies, ..Early::default() };
+        let mut early = Early::default();
         let records = early.note(&heads).expect("they were just encoded");
         assert_eq!((told, told <= ahead), (early.heads.len(), true));
         (early, records)
@@ -297,8 +296,8 @@ fn copied_output_leaves_once() {
         client.write(UPGRADE.as_bytes());
         old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0));
         let (to, copied) = channel();
-        old.reactor.on_copy(0, None, 0, &to);
-        let Copied { copies, left, .. } = copied.recv().unwrap();
+        old.reactor.on_copy(0, None, &to);
+        let Copied { copies, left } = copied.recv().unwrap();
         assert!(left.is_empty());
         let copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
         let mut early = Early { copies, ..Early::default() };
@@ -317,7 +316,7 @@ fn copied_output_leaves_once() {
         old.until(|_| read(&mut got, reads.min(all)));
         if reads > all && !more {
             // That process has left, and there is nothing to copy for the next one.
-            old.reactor.on_copy(0, None, 0, &to);
+            old.reactor.on_copy(0, None, &to);
             assert!(copied.recv().unwrap().copies.is_empty());
             early.copies.clear();
         }
@@ -572,9 +571,9 @@ fn heads_that_cannot_be_read_are_refused() {
     let mut old = Process::new();
     let _client = Client::asking(old.address);
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
-    let (to, copied) = channel();
-    old.reactor.on_copy(0, None, 1, &to);
-    let (heads, _) = copied.recv().unwrap().heads;
+    let (to, told) = channel();
+    old.reactor.on_tell(0, None, 1, &to);
+    let heads = told.recv().unwrap().heads;
     for len in 1..heads.len() {
         assert_eq!(Early::default().note(&heads[..len]), None, "{len}");
     }
