@@ -569,6 +569,7 @@ inMode('in the new process, listening comes after the connections', async (t) =>
   });
   await once(wss, 'listening');
   t.is(count, 100);
+  t.is(wss._handover.courier, null, 'the old process has its end');
   const { bytes, duration, pause, taken } = wss.metrics().handover;
   t.is(taken, 100);
   t.deepEqual(wss._handover.foreseen, [], 'they take no memory twice');

@@ -402,7 +402,7 @@ class Handover {
   async open(hasTaken = false) {
     try {
       const appear = await this.prepare();
-      if (this.server._isRunning()) this.file = appear();
+      this.file = appear();
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
       // An error would end the program.

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::parcel::{Early, Opened, Parcel, Rest, State};
 use super::{Copied, MOST, Packed, Packs, Stays, Told};
 use crate::bridge::rates::Rates;
+use crate::engine::deflate::Settings;
 use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::{PeerSide, ReadClass};
@@ -16,7 +17,7 @@ use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
 use crate::reactor::topics::Following;
-use crate::reactor::{ConnectionId, ListenerConfig, Transport};
+use crate::reactor::{ConnectionId, DeflateConfig, ListenerConfig, Transport};
 
 /// A process, whose listener has the number 0.
 struct Process {
@@ -364,6 +365,23 @@ fn a_conversation_that_fails_half_way_leaves_nothing_to_the_next_one() {
         assert_eq!((packed.len(), is_last), (MOST, false));
         old.reactor.on_thaw(0, true);
     }
+}
+
+/// What is left of it is compressed before the connection moves.
+#[test]
+fn a_long_message_that_is_being_compressed_moves() {
+    let settings = Settings { threshold: 0, movable: true, ..Settings::default() };
+    let deflate = DeflateConfig { settings, ..DeflateConfig::default() };
+    let listener = ListenerConfig { deflate: Some(deflate), ..ListenerConfig::default() };
+    let script = Script::on_open(|conn| {
+        conn.send(MessageKind::Binary, true, &vec![7; 8 << 20]);
+    });
+    let mut old = Process::with(script, listener);
+    let mut client = Client::connect(old.address);
+    let offer = "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n";
+    client.write(UPGRADE.replace("\r\n\r\n", offer).as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.deferred.is_some()));
+    assert_eq!(old.pack().packed.len(), 1);
 }
 
 /// The limit of all unfinished messages counts it.
