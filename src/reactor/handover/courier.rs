@@ -84,7 +84,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const TRANSFER: Duration = Duration::from_secs(30);
 /// From PORT to MINE: most time in which the other process does nothing.
 const STANDSTILL: Duration = Duration::from_secs(2);
-/// For READY: connections work meanwhile.
+/// For READY, and for the answer to each AHEAD: connections work meanwhile.
 const STARTING: Duration = Duration::from_secs(10);
 /// How often a process says READY while its program waits.
 const BEAT: Duration = Duration::from_millis(500);
@@ -175,9 +175,9 @@ fn converse_giving(
     let giving = loop {
         match peer.stay_until(orders)? {
             Order::Copy { handles, listener } => {
-                peer.within(TRANSFER);
                 let most = if wants_ahead { MOST_TOLD } else { 0 };
                 tell_all(&mut peer, &handles, (listener, most), outcome)?;
+                peer.within(TRANSFER);
                 copy_all(&mut peer, &handles, listener, outcome)?;
                 peer.within(STARTING);
                 peer.send(READY, &[], &[])?;
@@ -219,6 +219,7 @@ fn tell_all(
     for handle in handles {
         let mut left = None;
         while left.as_ref().is_none_or(|left: &Vec<u32>| !left.is_empty()) {
+            peer.within(STARTING);
             let (to, told) = channel();
             handle.call(Command::Tell { listener, left: left.take(), most, to })?;
             let Told { heads, count, left: next } = told.recv_timeout(peer.left()?).map_err(late)?;
