@@ -34,25 +34,28 @@ ownOnly('a reply leaves with the turn of its message, other sends with their own
 ownOnly('of long replies of one turn, the first leaves at once, and the others leave together', async (t) => {
   const { ws, client } = await openPair(t, { reactors: 0 });
   const payloads = [1, 2, 3].map((byte) => Buffer.alloc(16 * 1024, byte));
+  const [one, two] = payloads;
   const frame = 16 * 1024 + 4;
   const got = [];
   const all = new Promise((resolve) => {
-    client.on('message', (data) => got.push(data) === 2 * payloads.length && resolve());
+    client.on('message', (data) => got.push(data) === 8 && resolve());
   });
   const waiting = [];
-  const send = () => {
-    for (const payload of payloads) {
+  const send = (some) => {
+    for (const payload of some) {
       ws.send(payload);
       waiting.push(ws.bufferedAmount);
     }
   };
   ws.once('message', () => {
-    send();
-    setImmediate(send);
+    send(payloads);
+    setImmediate(send, payloads);
+    // Each is the first of its turn.
+    setImmediate(send, [one]);
+    setImmediate(send, [two]);
   });
   client.send('');
   await all;
-  const [one, two, three] = payloads;
-  t.deepEqual(got, [one, two, three, one, two, three]);
-  t.deepEqual(waiting, [0, frame, 2 * frame, 0, frame, 2 * frame]);
+  t.deepEqual(got, [...payloads, ...payloads, one, two]);
+  t.deepEqual(waiting, [0, frame, 2 * frame, 0, frame, 2 * frame, 0, 0]);
 });
