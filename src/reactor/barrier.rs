@@ -25,7 +25,18 @@ enum Waiting {
     /// The bytes queued for a connection, the 101 first.
     Handshake(ConnectionId),
     /// A socket, which closes then.
-    Close(Transport),
+    Close(Ending),
+}
+
+/// A socket that closes.
+pub(super) struct Ending(pub(super) Transport);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if matches!(&self.0, Transport::Tcp(_, marks) if marks.shared) {
+            self.0.end_everywhere();
+        }
+    }
 }
 
 #[derive(Default)]
@@ -33,7 +44,7 @@ pub(super) struct DeliveryBarrier {
     /// With the numbers of their records, oldest first.
     waiting: VecDeque<(u64, Waiting)>,
     /// Sockets that close when this turn's records have been handed over.
-    known: Vec<Transport>,
+    known: Vec<Ending>,
 }
 
 impl DeliveryBarrier {
@@ -55,11 +66,11 @@ impl DeliveryBarrier {
     }
 
     /// `record` reports a connection's end. `is_known`: both close frames were sent, or a reset.
-    pub(super) fn defer_close(&mut self, record: u64, transport: Transport, is_known: bool) {
+    pub(super) fn defer_close(&mut self, record: u64, ending: Ending, is_known: bool) {
         if is_known {
-            self.known.push(transport);
+            self.known.push(ending);
         } else {
-            self.waiting.push_back((record, Waiting::Close(transport)));
+            self.waiting.push_back((record, Waiting::Close(ending)));
         }
     }
 }
@@ -101,7 +112,7 @@ impl<C: Consumer> Reactor<C> {
                         conn.go_on(HoldReason::Delivery);
                     }
                 }
-                Some((_, Waiting::Close(transport))) => drop(transport),
+                Some((_, Waiting::Close(ending))) => drop(ending),
                 None => {}
             }
         }

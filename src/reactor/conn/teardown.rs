@@ -7,6 +7,7 @@ use crate::bridge::admission::Ticket;
 use crate::bridge::layout::{Cause, PIPE_SLOTS};
 
 use super::life::{Gone, Life};
+use crate::reactor::barrier::Ending;
 use crate::reactor::config::MOST_DRAINING;
 use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::{Connection, ConnectionId, Consumer, Reactor};
@@ -82,6 +83,7 @@ impl<C: Consumer> Reactor<C> {
         conn.report_dropped(consumer);
         let Some((id, mut connection)) = self.detach(slot) else { return };
         if connection.read.class == ReadClass::Packed {
+            // Before it goes on there.
             connection.transport.end_everywhere();
         }
         if connection.life.is_reported() {
@@ -98,11 +100,14 @@ impl<C: Consumer> Reactor<C> {
                 self.consumer.on_closed(id, connection.cause_of_end(cause));
             }));
             let is_known = connection.close_complete() || connection.read.peer == PeerSide::Dead;
+            let ending = Ending(connection.transport);
             // The slot's next connection and the peer must wait for the last record.
             if let Some(progress) = self.consumer.progress().filter(|_| slot < PIPE_SLOTS) {
                 self.connections.retain(slot, progress.recorded);
-                self.barrier.defer_close(progress.recorded, connection.transport, is_known);
+                self.barrier.defer_close(progress.recorded, ending, is_known);
             }
+        } else {
+            drop(Ending(connection.transport));
         }
         self.writer.forget(id, connection.write);
     }

@@ -403,6 +403,7 @@ impl<C: Consumer> Reactor<C> {
         };
         let admission = config.admission.clone().filter(|it| it.counts()).or(of_port);
         // From here on the end of the connection takes it out of the poll; while the other process has the socket, nothing else does.
+        stream.share();
         stream.register(self.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, Life::Open);
         connection.read.class = ReadClass::Frozen;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::door::Door;
+use crate::reactor::transport::Marks;
 use crate::reactor::{ListenerConfig, Transport};
 
 /// First and longest wait after descriptors or the kernel's memory have run out.
@@ -77,7 +78,7 @@ impl Listener {
             match socket.accept() {
                 Ok((stream, peer)) => {
                     self.await_event();
-                    return Accepted::Connection(Transport::Tcp(stream, false), peer);
+                    return Accepted::Connection(Transport::Tcp(stream, Marks::default()), peer);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.await_event();

@@ -29,12 +29,18 @@ pub type Descriptor = std::os::fd::OwnedFd;
 #[cfg(not(unix))]
 pub type Descriptor = std::convert::Infallible;
 
-/// Whether the poll reports when the socket takes bytes again. In the variant, where there is room for it.
-type AwaitsWritable = bool;
+/// Of a socket. In the variant, where there is room for it.
+#[derive(Default)]
+pub struct Marks {
+    /// The poll reports when it takes bytes again.
+    awaits_writable: bool,
+    /// Another process can have a duplicate: to close ours does not end it for the peer.
+    pub(super) shared: bool,
+}
 
 pub enum Transport {
     /// A socket of the system. One of the file system refuses the options of TCP.
-    Tcp(TcpStream, AwaitsWritable),
+    Tcp(TcpStream, Marks),
     /// Such a socket with TLS. Boxed: it is larger.
     Tls(Box<TlsStream>),
     /// A stream of the program. Boxed: few are, and a socket is smaller.
@@ -46,7 +52,7 @@ impl From<std::net::TcpStream> for Transport {
     fn from(stream: std::net::TcpStream) -> Self {
         // A socket that refuses this is dead, as the first read will report.
         let _dead_anyway = stream.set_nonblocking(true);
-        Self::Tcp(TcpStream::from_std(stream), false)
+        Self::Tcp(TcpStream::from_std(stream), Marks::default())
     }
 }
 
@@ -115,12 +121,20 @@ impl Transport {
     }
 
     /// Another descriptor of the socket, if another process could go on with it alone.
-    pub(super) fn duplicate(&self) -> Option<Descriptor> {
+    pub(super) fn duplicate(&mut self) -> Option<Descriptor> {
+        self.share();
         #[cfg(unix)]
         if let Self::Tcp(socket, _) = self {
             return std::os::fd::AsFd::as_fd(socket).try_clone_to_owned().ok();
         }
         None
+    }
+
+    /// Another process has a duplicate.
+    pub(super) fn share(&mut self) {
+        if let Self::Tcp(_, marks) = self {
+            marks.shared = true;
+        }
     }
 
     /// Ends both sides of the socket, also for another process that has a duplicate.
@@ -152,7 +166,7 @@ impl Transport {
     /// beginning, that edge would put a new connection before others with earlier bytes.
     pub(super) fn await_writable(&mut self, registry: Option<&Registry>, token: Token) -> io::Result<()> {
         match (self, registry) {
-            (Self::Tcp(socket, awaits @ false), Some(registry)) => {
+            (Self::Tcp(socket, Marks { awaits_writable: awaits @ false, .. }), Some(registry)) => {
                 *awaits = true;
                 registry.reregister(socket, token, tcp::interest().add(Interest::WRITABLE))
             }

@@ -506,6 +506,32 @@ fn a_connection_that_ends_on_its_way_ends_everywhere() {
     }
 }
 
+/// A process that is stopped keeps its duplicates: a client of the other one sees the end all the same.
+#[test]
+fn a_connection_that_stays_or_has_come_ends_everywhere() {
+    for moves in [false, true] {
+        let (mut old, mut new) = (Process::new(), Process::new());
+        let mut client = Client::connect(old.address);
+        client.write(UPGRADE.as_bytes());
+        old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+        let Packs { packed, .. } = old.pack();
+        let stopped = packed[0].socket.try_clone().expect("a duplicate");
+        if moves {
+            new.take(packed, Early::default());
+        } else {
+            old.reactor.on_thaw(0, true);
+        }
+        client.write(&frame(0x88, Some([0; 4]), b""));
+        let process = if moves { &mut new } else { &mut old };
+        process.until(|reactor| reactor.connections() == 0);
+        process.turn();
+        client.expect_text(client::SWITCHED);
+        client.expect("88 00");
+        client.expect_end();
+        drop(stopped);
+    }
+}
+
 /// While a connection is frozen or packed its deadlines wait.
 #[test]
 fn silence_while_a_connection_moves_does_no_harm() {
