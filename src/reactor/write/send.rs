@@ -181,10 +181,12 @@ impl Conn<'_> {
         self.touch();
     }
 
+    /// The second long one of a turn leaves with others: two writes cost more than a copy.
     fn may_write_now(&self, len: usize) -> bool {
         let connection = &self.state;
         len >= IN_PLACE
             && connection.write.outgoing.is_empty()
+            && !connection.write.unwritten.is_set()
             && !connection.read.class.is_packed()
             && connection.takes_frames()
             && !connection.is_client()

@@ -1,8 +1,11 @@
 //! Sent messages arrive whole and in order, and the sender gets reports of the progress.
 
+use std::time::Duration;
+
 use crate::bridge::layout::OUT_BINARY;
 use crate::engine::MessageKind;
 use crate::reactor::ListenerConfig;
+use crate::reactor::tests::turns::opened;
 use crate::reactor::tests::*;
 
 /// A server with writes that block early.
@@ -76,4 +79,20 @@ fn drain_comes_when_half_of_the_high_water_mark_is_reached_once_per_flood() {
     client.read(102);
     client.reset();
     assert_eq!(server.next(), Seen::Closed);
+}
+
+#[test]
+fn the_first_long_message_of_a_turn_leaves_at_once_and_the_second_with_others() {
+    let (mut reactor, _seen, mut client, id) = opened(Setup::default());
+    for _turn in 0..2 {
+        reactor.run_once(Some(Duration::ZERO)).unwrap();
+        let (mut conn, ..) = reactor.conn_of(id).unwrap();
+        let mut waits = || {
+            conn.send(MessageKind::Binary, true, &[0; 2048]);
+            !conn.state.write.outgoing.is_empty()
+        };
+        assert_eq!([waits(), waits()], [false, true]);
+    }
+    reactor.run_once(Some(Duration::ZERO)).unwrap();
+    assert_eq!(client.read(4 * (4 + 2048)).len(), 4 * (4 + 2048));
 }
