@@ -906,6 +906,23 @@ inMode("a new process with a descriptor that is not open emits 'error', and the 
   await once(wss, 'close');
 });
 
+inMode("a new process that fails to make a WebSocket ahead emits 'error', and the old one goes on", async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const wss = new WebSocketServer({ port: old.port, host: '127.0.0.1', handover: path });
+  Object.defineProperty(wss.options, 'allowSynchronousEvents', {
+    get() {
+      throw new Error('no');
+    },
+  });
+  const [error] = await once(wss, 'error');
+  t.is(error.message, 'options.handover: no');
+  t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  wss.close();
+  await once(wss, 'close');
+});
+
 inMode('a foreign program at the path gives nothing', async (t) => {
   const path = place(t);
   for (const answer of [(socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), (socket) => socket.destroy()]) {

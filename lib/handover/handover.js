@@ -207,7 +207,12 @@ class Handover {
     const isRunning = this.server._isRunning();
     if (kind === 'ahead') {
       if (!isRunning) return this.stop();
-      this.foresee(/** @type {Buffer} */ (topics));
+      try {
+        this.foresee(/** @type {Buffer} */ (topics));
+      } catch (error) {
+        // The thread drops it, and connections would come to the requests of others.
+        this.fail(failed(/** @type {Error} */ (error).message, /** @type {Error} */ (error)));
+      }
     } else if (kind === 'port') {
       try {
         this.topics = deserialize(/** @type {Buffer} */ (topics));
