@@ -17,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { buildServers } from './build.mjs';
 import { writeOther } from './others/record.mjs';
 import { raiseFileLimit } from './server-process.mjs';
 
@@ -43,6 +44,7 @@ const { values } = parseArgs({
 const count = Number(values.connections);
 const every = Number(values.every);
 raiseFileLimit(2 * count + 1000);
+await buildServers(true);
 
 /** Makes the listening socket of the port, as the descriptor 3, and runs the program. */
 const NARROW = `
