@@ -13,8 +13,11 @@ export function polls() {
   return readdirSync('/proc/self/fd').filter((fd) => target(fd).includes('[eventpoll]'));
 }
 
-/** The owner of the descriptor can close it without an error, which would end a debug build. */
+/**
+ * The owner of the descriptor can close it without an error, which would end a debug build. And libuv can begin to watch it, as it does for
+ * 'auto': it aborts the process for a file without `poll`, such as /dev/null.
+ */
 export function replace(fd) {
   closeSync(fd);
-  while (openSync('/dev/null') !== fd);
+  while (openSync('/proc/self/mounts') !== fd);
 }
