@@ -172,12 +172,14 @@ for (const history of [0, 5]) {
   const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
   const old = await version(t, 'v0', 0, path, { broker });
   const other = await node(t, broker, 0);
+  // The old process has made its own path by way of a folder, too.
+  await until(() => readdirSync(dirname(path)).length === 1);
   const next = version(t, 'v1', old.port, path, { broker, stands: 1000 });
   await until(() => readdirSync(dirname(path)).length === 2);
   // It has the state by then.
   await sleep(300);
   old.process.kill('SIGKILL');
-  await next;
+  t.is((await next).first, `listening ${old.port}`);
   const ws = await open(old.port, '/topic');
   const heard = heardBy(ws);
   while (heard.length === 0) {
