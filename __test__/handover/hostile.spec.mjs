@@ -306,7 +306,7 @@ inMode('a new process that ends when it was told of connections: the old one goe
         courier.give(...given);
       },
     };
-    // What it has given of them is no longer so.
+    // The pieces that it has passed on are out of date.
     void heir.left.then(() => wss.clients.forEach((socket) => socket.resume()));
   });
   const { port } = wss.address();

@@ -24,7 +24,7 @@ pub(super) struct Early {
     pub(super) count: u32,
 }
 
-/// What the next process is told ahead of an open connection: it never changes.
+/// The part of an open connection that the next process gets ahead: it never changes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Heads {
     pub(super) slot: u64,
