@@ -367,7 +367,7 @@ fn a_conversation_that_fails_half_way_leaves_nothing_to_the_next_one() {
     }
 }
 
-/// What is left of it is compressed before the connection moves.
+/// The reactor compresses the rest of the message before the connection moves.
 #[test]
 fn a_long_message_that_is_being_compressed_moves() {
     let settings = Settings { threshold: 0, movable: true, ..Settings::default() };
