@@ -741,6 +741,30 @@ inMode('messages that wait for resume() move, and arrive once', async (t) => {
   t.deepEqual(heard, Array.from({ length: 3000 }, (_, n) => `${n < 5 ? 'v0' : 'v1'} ${n}`));
 });
 
+inMode('messages that wait for resume() in a connection that stays are delivered, and it ends', async (t) => {
+  const path = place(t);
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, handover: path, allowSynchronousEvents: false });
+  const heard = [];
+  const closed = once(wss, 'connection').then(([socket]) => {
+    socket.once('message', () => socket.pause());
+    socket.on('message', (data) => heard.push(String(data)));
+    return once(socket, 'close');
+  });
+  await once(wss, 'listening');
+  const ws = await open(wss.address().port);
+  // The reactor reads them together.
+  ws._socket.cork();
+  for (let n = 0; n < 5; n++) ws.send(String(n));
+  ws.close(4001);
+  ws._socket.uncork();
+  await until(() => heard.length === 1);
+  const next = new Child(t, 'movable.mjs', ['v1', wss.address().port, path]);
+  t.is((await wss.handover()).stayed.closing, 1);
+  t.is((await closed)[0], 4001);
+  t.deepEqual(heard, ['0', '1', '2', '3', '4']);
+  next.process.kill();
+});
+
 inMode('bufferedAmount moves', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path);

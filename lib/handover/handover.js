@@ -577,6 +577,8 @@ class Handover {
     this.isOver = true;
     this.stop();
     this.host?.close();
+    // Those that stay have messages that went nowhere.
+    for (const ws of connectionsBy(this.server)) release(ws);
     if (this.holding.length !== 0) await Promise.all(this.holding.map((node) => node.hand()));
     this.heir?.socket.destroy();
     const { server } = this;
