@@ -305,6 +305,25 @@ inMode('verifyClient that never answers does not keep the old process', async (t
   await exits(t, old);
 });
 
+/** A session of HTTP/2 that answers nothing by itself, with the stream 1: GET /. */
+function rawSession(port) {
+  const session = net.connect(port, '127.0.0.1').on('error', () => {});
+  session.got = '';
+  session.on('data', (chunk) => {
+    session.got += chunk.toString('hex');
+  });
+  session.ended = once(session, 'close');
+  session.ask = (stream) => session.write(`00000601050000000${stream}828486410178`, 'hex');
+  session.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  session.write('000000040000000000', 'hex');
+  session.ask(1);
+  return session;
+}
+
+/** A GOAWAY without an error, as hexadecimal digits. */
+const goaway = (last) => `000008070000000000${last}00000000`;
+const LARGEST = '7fffffff';
+
 const inModeOfHttp2 = Number.parseInt(process.versions.node, 10) < 22 ? inMode.skip : inMode;
 
 inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process, and new ones reach the next', async (t) => {
@@ -326,6 +345,8 @@ inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process,
   const slow = request(busy, '/slow');
   const never = request(endless, '/endless');
   t.is(await request(endless, '/x'), 'v0 /x');
+  const silent = rawSession(old.port);
+  await until(() => silent.got.includes(Buffer.from('v0 /').toString('hex')));
   const ws = await open(old.port);
   const within = connect(`http://127.0.0.1:${old.port}`);
   await once(within, 'remoteSettings');
@@ -339,9 +360,28 @@ inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process,
   t.is(await request(next, '/x'), 'v1 /x');
   next.close();
   t.is(await slow, 'v0 /slow');
-  await Promise.all([idle, busy, endless].map(({ ended }) => ended));
+  await Promise.all([idle, busy, endless, silent].map(({ ended }) => ended));
+  t.true(silent.got.endsWith(goaway('00000001')), silent.got);
   t.is(await never, 'v0');
   t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
+  await exits(t, old);
+});
+
+inModeOfHttp2('on the port of an HTTP/2 server: streams on the way to the old process are served', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { mode: 'native', h2: true });
+  const answers = ({ got }) => got.split(Buffer.from('v0 /').toString('hex')).length - 1;
+  const session = rawSession(old.port);
+  await until(() => answers(session) === 1);
+  await version(t, 'v1', old.port, path, { mode: 'native', h2: true });
+  const ping = /000008060000000000(\w{16})/;
+  await until(() => session.got.includes(goaway(LARGEST)) && ping.test(session.got));
+  session.ask(3);
+  await until(() => answers(session) === 2);
+  t.false(session.got.includes(goaway('00000003')));
+  session.write(`000008060100000000${ping.exec(session.got)[1]}`, 'hex');
+  await session.ended;
+  t.true(session.got.endsWith(goaway('00000003')), session.got);
   await exits(t, old);
 });
 

@@ -13,10 +13,13 @@ const { linesOf, plainAnswer } = require('../upgrade/handshake');
 
 /** Milliseconds for connections without a request. */
 const IDLE = 1000;
-/** For upgrades without an answer, and parts of a head. */
+/** For upgrades without an answer, parts of a head, and a session that does not answer. */
 const DECIDING = 10_000;
 /** For everything. */
 const LONGEST = 300_000;
+
+/** GOAWAY without an error: the peer begins no more streams. */
+const LAST_STREAMS = Buffer.from('0000080700000000007fffffff00000000', 'hex');
 
 class Remains {
   /** @param {Server} server The port */
@@ -56,8 +59,7 @@ class Remains {
     const { http } = server.options;
     if (!http) return;
     if (isHttp2(http)) {
-      // New streams go to the next process, over another connection.
-      for (const socket of this.sockets.keys()) /** @type {any} */ (socket)[kSession]?.close();
+      for (const socket of this.sockets.keys()) endSession(socket);
       return;
     }
     // Those that seem idle can have sent a request by now.
@@ -90,6 +92,22 @@ class Remains {
   rest() {
     return [...this.sockets.keys()].filter((socket) => socket[kWebSocket] === undefined);
   }
+}
+
+/**
+ * New streams go to the next process, over another connection. Those that are on the way are served before the GOAWAY that counts
+ * them (RFC 9113, 6.8).
+ *
+ * @param {AnySocket} socket
+ */
+function endSession(socket) {
+  const { [kSession]: session } = socket;
+  if (session === undefined || session.closed || session.destroyed) return;
+  // Node writes whole frames. A GOAWAY of its own would have all later streams ignored.
+  socket.write(LAST_STREAMS);
+  const close = () => session.close();
+  session.ping(close);
+  later(DECIDING, close);
 }
 
 function unavailable() {
