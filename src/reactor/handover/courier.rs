@@ -305,6 +305,10 @@ fn give_all(
     let mut body = Vec::new();
     Encoder(&mut body).number(u64::try_from(giving.frozen.elapsed().as_nanos()).unwrap_or(u64::MAX));
     peer.send(END, &body, &[])?;
+    receive_mine(peer)
+}
+
+fn receive_mine(peer: &mut Peer) -> io::Result<()> {
     match peer.receive_kind(MINE) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {
             // It has said it already, such as while this process was stopped, or never can. Some systems drop what has
@@ -621,7 +625,7 @@ impl Peer {
     /// `InvalidData` for a message of another kind.
     fn receive_kind(&mut self, expected: u8) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
         loop {
-            match self.receive(if expected == PORT { MOST_BYTES } else { SHORT })? {
+            match self.receive(SHORT)? {
                 (kind, body, sockets) if kind == expected => return Ok((body, sockets)),
                 (READY, ..) => {}
                 _ => return Err(invalid("an unexpected message")),

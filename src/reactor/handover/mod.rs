@@ -58,7 +58,7 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Queued output of this length is copied while its connection works: little of it is left to be packed.
 const MUCH: usize = 4 << 10;
-/// Most connections that are looked at together for that, or for their heads.
+/// Most connections that are looked at together for their heads.
 const LOOKS: usize = 1024;
 /// Longer heads are not told ahead.
 const SHORT_HEADS: usize = 4 << 10;
@@ -223,12 +223,10 @@ impl<C: Consumer> Reactor<C> {
     /// Copies the output of some connections. `left`: of an earlier call, or all.
     pub(super) fn on_copy(&mut self, listener: u32, left: Option<Vec<u32>>, to: &Sender<Copied>) {
         let mut left = left.unwrap_or_else(|| self.slots_of(listener));
-        let (mut copies, mut bytes, mut looks) = (Vec::new(), 0, 0);
+        let (mut copies, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES
-            && looks < LOOKS
             && let Some(slot) = left.pop()
         {
-            looks += 1;
             let Some(origin) = self.handovers.origins.get_mut(&slot) else { continue };
             // Another process has an earlier one.
             origin.copied = None;
@@ -306,11 +304,7 @@ impl<C: Consumer> Reactor<C> {
     /// The other process has these connections: nothing here ends them any more.
     pub(super) fn on_given(&mut self, ids: &[ConnectionId]) {
         for &id in ids {
-            let Some(connection) =
-                self.connections.get(id).filter(|connection| connection.read.class == ReadClass::Packed)
-            else {
-                continue;
-            };
+            let Some(connection) = self.connections.get(id) else { continue };
             if matches!(connection.life, Life::Closing { .. }) {
                 // The program has closed it on its way.
                 if let Some((mut conn, ..)) = self.conn_at(id.slot) {
@@ -326,7 +320,7 @@ impl<C: Consumer> Reactor<C> {
     /// These connections leave.
     pub(super) fn on_moved(&mut self, ids: &[ConnectionId]) {
         for &id in ids {
-            if self.connections.get(id).is_none_or(|connection| connection.read.class != ReadClass::Moved) {
+            if self.connections.get(id).is_none() {
                 continue;
             }
             let packed_at = self.handovers.origins.get(&id.slot).map_or(0, |origin| origin.packed_at);

@@ -40,6 +40,7 @@ pub(crate) enum Seen {
     Closed,
     Sent(u32),
     Drain,
+    Moved,
     ListenerClosed(u32),
     Refused(u32),
 }
@@ -293,6 +294,10 @@ impl Events for Reporter {
     fn on_closed(&mut self, id: ConnectionId, cause: Cause) {
         self.report(id, Seen::Closed);
         (self.script.closed)(cause);
+    }
+
+    fn on_moved(&mut self, id: ConnectionId) {
+        self.report(id, Seen::Moved);
     }
 
     fn on_sent(&mut self, id: ConnectionId, count: u32) {

@@ -230,7 +230,11 @@ fn a_new_process_whose_program_waits_says_that_it_runs() {
     let handle = new.handle.clone();
     let mut beats = 0;
     let outcome = converse(
-        move |stream, report| take(stream, true, &begun, report),
+        move |stream, report| {
+            let mut program = stream.try_clone().unwrap();
+            take(stream, true, &begun, report);
+            assert_eq!(program.read(&mut [0]).unwrap(), 1, "it waits for the end of the other process");
+        },
         |peer| {
             greet(peer)?;
             peer.send(BATCH, &body, &[socket.as_fd()])?;
@@ -238,7 +242,9 @@ fn a_new_process_whose_program_waits_says_that_it_runs() {
             peer.send(END, &[0; 8], &[])?;
             peer.receive_kind(READY)?;
             peer.receive_kind(READY)?;
-            peer.receive_kind(MINE).map(drop)
+            peer.receive_kind(MINE)?;
+            assert_eq!(peer.receive(0).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+            peer.write(b"x")
         },
         move |report| {
             beats += usize::from(matches!(report, Report::Alive(_)));
@@ -325,6 +331,39 @@ fn few_descriptors_are_on_their_way() {
         Ok(())
     });
     assert!(is_silent.into_inner());
+}
+
+/// Such as while this process was stopped. Later it can say it no more.
+#[test]
+fn mine_that_has_come_counts() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (mut ours, mut theirs) =
+        (Peer::new(ours, Duration::ZERO).unwrap(), Peer::new(theirs, PATIENCE).unwrap());
+    theirs.send(MINE, &[], &[]).unwrap();
+    assert!(receive_mine(&mut ours).is_ok());
+    ours.within(Duration::ZERO);
+    assert_eq!(receive_mine(&mut ours).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(theirs.send(MINE, &[], &[]).unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn an_old_process_without_descriptors_goes_on() {
+    // A connection with TLS has no duplicate.
+    let tls = Some(crate::reactor::tls::tests::server());
+    let old = Server::serve(ListenerConfig { movable: Some(0), tls, ..ListenerConfig::default() });
+    let (_first, mut second) = (Client::connect(old.address), Client::connect(old.address));
+    second.write(b"no TLS");
+    second.read(1);
+    for _ in 0..2 {
+        let outcome = give_to(&old, |peer| {
+            up_to(peer, 1)?;
+            peer.send(READY, &[], &[])?;
+            peer.receive_kind(PORT)?;
+            peer.receive(0).map(drop)
+        });
+        assert_eq!(outcome.failure.unwrap().to_string(), "no descriptors are left");
+        assert_eq!(outcome.stay, Stays::default());
+    }
 }
 
 /// However slowly bytes come and go.

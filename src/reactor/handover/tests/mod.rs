@@ -2,22 +2,28 @@
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
 
-use super::parcel::{Early, Opened, Parcel, Rest, State};
-use super::{Copied, MOST, Packed, Packs, Stays, Told};
+use super::parcel::{Early, LONGEST, Opened, Parcel, Rest, State};
+use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays, Told};
+use crate::bridge::admission::{Admission, Limits};
 use crate::bridge::rates::Rates;
 use crate::engine::deflate::Settings;
 use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::{PeerSide, ReadClass};
+use crate::reactor::tests::bridge::forward_with;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
 use crate::reactor::topics::Following;
-use crate::reactor::{ConnectionId, DeflateConfig, ListenerConfig, Transport};
+use crate::reactor::upgrade::accept;
+use crate::reactor::{
+    Connection, ConnectionId, DeflateConfig, Forward, Http, ListenerConfig, Reactor, ReactorConfig, Transport,
+};
 
 /// A process, whose listener has the number 0.
 struct Process {
@@ -170,11 +176,14 @@ fn converse(cuts: &[usize]) {
         got.len() >= expected.len()
     });
     assert_eq!(got, expected, "{cuts:?}");
-    let messages = processes.iter().flat_map(|process| process.seen.try_iter()).filter(|(_, seen)| {
-        assert_ne!(*seen, Seen::Closed);
-        matches!(seen, Seen::Text(_) | Seen::Binary(_))
-    });
-    assert_eq!(messages.count(), 3);
+    let (mut messages, mut moves) = (0, 0);
+    for (_, seen) in processes.iter().flat_map(|process| process.seen.try_iter()) {
+        assert_ne!(seen, Seen::Closed);
+        messages += usize::from(matches!(seen, Seen::Text(_) | Seen::Binary(_)));
+        moves += usize::from(seen == Seen::Moved);
+    }
+    // The consumer knows of it when it has opened.
+    assert_eq!((messages, moves), (3, cuts.iter().filter(|&&cut| cut >= UPGRADE.len()).count()));
 }
 
 #[test]
@@ -365,6 +374,16 @@ fn a_conversation_that_fails_half_way_leaves_nothing_to_the_next_one() {
         assert_eq!((packed.len(), is_last), (MOST, false));
         old.reactor.on_thaw(0, true);
     }
+}
+
+/// The consumer knows of the connection by then.
+#[test]
+fn an_answer_that_waits_for_the_consumer_moves() {
+    let mut old = Process::new();
+    let _client = Client::asking(old.address);
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    old.reactor.step_at(0, |conn, _| conn.withhold(1));
+    assert_eq!(old.pack().packed.len(), 1);
 }
 
 /// The reactor compresses the rest of the message before the connection moves.
@@ -670,8 +689,12 @@ fn all_state_of_a_connection_moves_again() {
     (moved.client, moved.unread) = (Some("192.0.2.7:4711".parse().unwrap()), vec![0x81]);
     let mut bytes = Vec::new();
     moved.encode(&mut bytes);
-    let mut new = Process::with(Script::default(), listener());
+    let one = Limits { connections_per_address: 1, ..Limits::default() };
+    let admission = Arc::new(Admission::new(one));
+    let counting = ListenerConfig { admission: Some(admission.clone()), ..listener() };
+    let mut new = Process::with(Script::default(), counting);
     import(&mut new, &client, Parcel::decode(&bytes).unwrap());
+    assert!(admission.admit(moved.client.map(|address| address.ip())).is_err(), "it counts");
     new.reactor.handovers.attach(0, b"mine", false);
     let mut again = state_of(&mut new);
     let State::Open(opened) = &mut again.state else { panic!("it is open") };
@@ -766,14 +789,23 @@ fn a_connection_that_this_version_cannot_have_is_refused() {
 #[test]
 fn connections_that_stay_say_why() {
     type Act = fn(&mut Turned);
-    let acts: [(&str, Act); 5] = [
-        ("closing", |reactor| reactor.connections.get_mut(0).unwrap().read.peer = PeerSide::Ended),
-        ("behind", |reactor| reactor.connections.get_mut(0).unwrap().following = Following::Lagging),
-        ("busy", |reactor| reactor.handovers.attach(0, b"", true)),
-        ("unknown", |reactor| reactor.handovers.forget(0)),
-        ("unknown", |reactor| {
+    fn connection(reactor: &mut Turned) -> &mut Connection {
+        reactor.connections.get_mut(0).unwrap()
+    }
+    let acts: [(Option<&str>, Act); 9] = [
+        (Some("closing"), |reactor| connection(reactor).read.peer = PeerSide::Ended),
+        // Bytes that the consumer hands back come first.
+        (Some("closing"), |reactor| connection(reactor).read.class = ReadClass::AwaitingHandback),
+        (Some("asked"), |reactor| connection(reactor).life = Life::AwaitingDecision(Box::default())),
+        (Some("behind"), |reactor| connection(reactor).following = Following::Lagging),
+        (Some("long"), |reactor| connection(reactor).write.import(vec![0; LONGEST])),
+        (Some("busy"), |reactor| reactor.handovers.attach(0, b"", true)),
+        (Some("unknown"), |reactor| reactor.handovers.forget(0)),
+        (Some("unknown"), |reactor| {
             reactor.handovers.origins.get_mut(&0).unwrap().response = b"HTTP/1.1 200"[..].into()
         }),
+        // The HTTP server has it.
+        (None, |reactor| connection(reactor).life = Life::Relayed),
     ];
     for (why, act) in acts {
         let mut old = Process::new();
@@ -782,8 +814,87 @@ fn connections_that_stay_say_why() {
         act(&mut old.reactor);
         let Packs { packed, stay, .. } = old.pack();
         assert!(packed.is_empty());
-        assert_eq!(stay.by_name().find(|&(_, count)| count > 0), Some((why, 1)));
+        assert_eq!(stay.by_name().find(|&(_, count)| count > 0), why.map(|why| (why, 1)));
     }
+}
+
+/// Much output is copied and packed in parts, and more than a parcel can have is not copied.
+#[test]
+fn few_connections_with_much_output_are_packed_together() {
+    let mut old = Process::new();
+    let _clients = [Client::asking(old.address), Client::asking(old.address), Client::asking(old.address)];
+    let open = |reactor: &mut Turned, slot| reactor.connections.get_mut(slot).is_some_and(|it| it.is_open());
+    old.until(|reactor| (0..3).all(|slot| open(reactor, slot)));
+    for (slot, len) in [(0, LONGEST), (1, BATCH_BYTES), (2, BATCH_BYTES)] {
+        old.reactor.connections.get_mut(slot).unwrap().write.import(vec![0; len]);
+    }
+    let (to, copied) = channel();
+    let mut left = None;
+    for len in [1, 1, 0] {
+        old.reactor.on_copy(0, left, &to);
+        let Copied { copies, left: next } = copied.recv().unwrap();
+        assert_eq!(copies.len(), len);
+        left = Some(next);
+    }
+    old.reactor.handovers.origins.values_mut().for_each(|origin| origin.copied = None);
+    let (to, packs) = channel();
+    old.reactor.on_freeze(0);
+    for is_last in [false, true] {
+        old.reactor.on_pack(0, &to);
+        let packs = packs.recv().unwrap();
+        assert_eq!((packs.packed.len(), packs.is_last), (1, is_last));
+    }
+}
+
+/// JavaScript reads the counters of the old connection until then.
+#[test]
+fn a_slot_is_used_again_when_the_consumer_knows_that_its_connection_has_moved() {
+    let listener = ListenerConfig { movable: Some(0), ..ListenerConfig::default() };
+    let (js, mut reactor) = forward_with(ReactorConfig::default(), listener);
+    let _client = Client::asking(js.address);
+    until(&mut reactor, |reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    js.give_all_back();
+    let (to, packs) = channel();
+    reactor.on_freeze(0);
+    reactor.on_pack(0, &to);
+    let ids = [packs.recv().unwrap().packed[0].id];
+    reactor.on_given(&ids);
+    reactor.on_moved(&ids);
+    let is_free = |reactor: &mut Reactor<Forward>| {
+        reactor.run_once(Some(Duration::ZERO)).unwrap();
+        reactor.connections.next_id().unwrap().slot == 0
+    };
+    assert!(!is_free(&mut reactor));
+    js.give_all_back();
+    assert!(is_free(&mut reactor));
+}
+
+/// The program decides when its server has been read for long.
+#[test]
+fn what_was_queued_and_sent_meanwhile_goes_on_when_the_program_accepts() {
+    let script = Script::on_open(|conn| conn.send(MessageKind::Binary, true, &[7; 4 << 20]));
+    let mut old = Process::with(script, ListenerConfig::default());
+    let http = Some(Http { routes: Arc::default(), sockets: true });
+    let mut new = Process::with(Script::default(), ListenerConfig { http, ..ListenerConfig::default() });
+    let mut client = Client::connect_narrow(old.address, 4096);
+    client.write(UPGRADE.as_bytes());
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0));
+    assert_eq!(old.hand_over(&mut new, 0), 0);
+    client.write(&frame(0x81, Some([0; 4]), b"x"));
+    (0..5).for_each(|_| new.turn());
+    new.reactor.step_at(0, |conn, consumer| accept(consumer, conn, b""));
+    let expected =
+        [client::SWITCHED.as_bytes(), &frame(0x82, None, &[7; 4 << 20]), &frame(0x81, None, b"x")].concat();
+    client.0.set_nonblocking(true).unwrap();
+    let mut got = Vec::new();
+    new.until(|_| {
+        let mut piece = [0; 65536];
+        while let Ok(len @ 1..) = std::io::Read::read(&mut client.0, &mut piece) {
+            got.extend_from_slice(&piece[..len]);
+        }
+        got.len() >= expected.len()
+    });
+    assert!(got == expected);
 }
 
 /// Another reactor has accepted it before.
