@@ -447,6 +447,26 @@ for (const stands of [1000, 4000]) {
   });
 }
 
+inMode('what the program fails to import after the end of the old process changes nothing', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  t.teardown(() => wss.close());
+  wss.on('connection', (socket) => socket.on('message', () => socket.send('v1')));
+  let fail;
+  wss._handover.importInto = () => {
+    old.process.kill('SIGKILL');
+    return new Promise((_, reject) => {
+      fail = reject;
+    });
+  };
+  await once(wss, 'listening');
+  fail(new Error('late'));
+  const ws = await open(old.port);
+  t.is(await ask(ws, 'x'), 'v1');
+  ws.terminate();
+});
+
 inMode('an old process that ends when the new one has its port: that serves', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path);

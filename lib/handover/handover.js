@@ -311,10 +311,10 @@ class Handover {
     try {
       const imported = Array.from(this.servers(), (server) => this.importInto(server));
       await Promise.all([this.prepare(), ...imported]);
-      // The process before can have given up meanwhile.
-      if (courier === this.courier && this.server._isRunning()) courier?.take(state.native, this.server._listenerId);
+      courier?.take(state.native, this.server._listenerId);
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
+      // The process before can have given up meanwhile.
       if (courier === this.courier && this.server._isRunning()) this.fail(failed(message, /** @type {Error} */ (error)));
     }
   }
