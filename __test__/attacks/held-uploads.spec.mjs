@@ -9,7 +9,9 @@ const MIB = 2 ** 20;
 const BUDGET = 32 * MIB;
 const HELD = 4 * MIB;
 const PATIENCE = 20_000;
-const SLOW_UPLOAD = 40_000;
+const SLOW_UPLOAD = 60_000;
+/** Milliseconds in which a client sends nothing, in the middle of its upload. */
+const PAUSE = 1500;
 
 for (const reactors of [0, 1, 3]) {
   for (const holders of [64, 100, 200]) {
@@ -25,7 +27,7 @@ for (const reactors of [0, 1, 3]) {
   }
 }
 
-/** Whether a message is taken of which 1,500 bytes come every 100 ms. */
+/** Whether a message is taken of which 1,500 bytes come every 100 ms, except in a pause: it takes 5.5 s. */
 async function uploadSlowly(t, port) {
   const raw = await askRaw(t, port, upgradeRequest({ line: 'GET /ask HTTP/1.1' }));
   await raw.until((text) => text.includes('\r\n\r\n'));
@@ -33,13 +35,13 @@ async function uploadSlowly(t, port) {
   raw.send(Buffer.from([0x82, 0xfe, SLOW_UPLOAD >> 8, SLOW_UPLOAD & 0xff, 0, 0, 0, 0]));
   for (let sent = 0; sent < SLOW_UPLOAD; sent += 1500) {
     raw.send(Buffer.alloc(Math.min(1500, SLOW_UPLOAD - sent)));
-    await delay(100);
+    await delay(sent === SLOW_UPLOAD / 2 ? PAUSE : 100);
   }
   return (await ended).endsWith(String(SLOW_UPLOAD));
 }
 
 for (const reactors of [0, 1, 3]) {
-  test.serial(`slow uploads beside 20 that begin 4 MiB again every 100 ms, reactors: ${reactors}`, async (t) => {
+  test.serial(`slow uploads that pause beside 20 that begin 4 MiB again every 100 ms, reactors: ${reactors}`, async (t) => {
     const server = await Attacked.start(t, 0, { reactors, unfinishedBudget: BUDGET });
     await attack(t, server.port, 'renew', 20, HELD);
     while (Object.keys((await server.report()).errors).length === 0) await delay(50);

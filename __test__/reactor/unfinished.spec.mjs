@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Child, MEASURED, ownSerial, upgradeRequest, wsClient } from '../helpers/index.mjs';
+import { Child, MEASURED, ownOnly, upgradeRequest, wsClient } from '../helpers/index.mjs';
 
 const MIB = 2 ** 20;
+/** Milliseconds in which a message that does not go on becomes older than a new one. */
+const OLD = 5100;
 /** All of a message of 1 MiB but the last byte. */
 const BODY = Buffer.alloc(MIB - 1);
 
@@ -50,7 +52,7 @@ async function ask(ws, bytes) {
 }
 
 // R14.
-ownSerial('200 connections each send most of 1 MiB: 8 MiB are kept, small messages pass', async (t) => {
+ownOnly('200 connections each send most of 1 MiB: 8 MiB are kept, small messages pass', async (t) => {
   const { server, port, report } = await startCrowded(t, 8 * MIB);
   const quiet = await client(t, port);
   await Promise.all(Array.from({ length: 200 }, () => begin(t, port, MIB - 1)));
@@ -62,14 +64,14 @@ ownSerial('200 connections each send most of 1 MiB: 8 MiB are kept, small messag
   t.true(grown < 8 * 1.25 * MIB + 32 * MIB, `${grown / MIB} MiB`);
   t.is(messages, 50);
   // By then all that is left lying is older than the message that comes.
-  await delay(2100);
+  await delay(OLD);
   t.is(await ask(quiet, MIB), MIB);
   quiet.removeAllListeners('close');
   server.process.stdin.end();
   t.like(await server.ended(), { code: 0, stderr: '' });
 });
 
-ownSerial('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however the connections are spread', async (t) => {
+ownOnly('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however the connections are spread', async (t) => {
   const { server, port, report } = await startCrowded(t, 8 * MIB, { reactors: 4 });
   const body = Buffer.alloc(896 * 1024);
   const sockets = [];
@@ -82,7 +84,7 @@ ownSerial('reactors share the budget: 9 uploads of 896 KiB fit 8 MiB, however th
   }
   const answers = sockets.map((socket) => once(socket, 'data'));
   // No client continues for a while.
-  await delay(3500);
+  await delay(OLD);
   for (const socket of sockets) socket.write(body.subarray(0, 1));
   for (const [answer] of await Promise.all(answers)) t.is(answer.subarray(2).toString(), String(body.length));
   t.like(await report(), { messages: 9, errors: {} });

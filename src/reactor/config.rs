@@ -222,6 +222,10 @@ pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// Bytes per second with which an unfinished message is as good as a new one; a slow line has as
 /// much.
 pub(super) const STEADY_RATE: u64 = 8 << 10;
+/// Seconds without bytes after which an unfinished message is still as good as a new one: TCP needs
+/// three after four losses in a row. With more, peers that begin messages again and again would
+/// send less to harm longer uploads.
+pub(super) const PAUSE: u64 = 4;
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// The largest single read of a request, longer than most. Bytes after the request are kept while
 /// the consumer decides, so they had better wait in the socket.

@@ -4,7 +4,8 @@
 //! closed with 1013. A message ages from its first byte; each 8 KiB received makes it one second
 //! younger. So a peer that trickles loses its message before one that uploads or has just begun.
 //! Among messages of the same age in seconds, the longest is given up; messages of this second and of
-//! the last are equally old. So a short message that continues gets through, however many others do.
+//! the `PAUSE` before are equally old. So a short message that continues gets through, however many
+//! others do, even if its line or its machine stands still in between.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{ErrorKind, Event};
 
 use super::frames::finish_if_complete;
-use crate::reactor::config::{SERVED_AT_ONCE, STEADY_RATE};
+use crate::reactor::config::{PAUSE, SERVED_AT_ONCE, STEADY_RATE};
 use crate::reactor::read::Reader;
 use crate::reactor::{Conn, ConnectionId, Consumer, Reactor};
 
@@ -114,16 +115,16 @@ impl Unfinished {
     fn slowest(&self, now: Instant) -> Option<(u64, u32)> {
         let new = self.new_since(now);
         let first = self.ranks.first()?;
-        let this_second = (new + 1, Reverse(usize::MAX), 0);
-        let longer = self.ranks.range(this_second..).next().filter(|it| first.0 == new && it.1 < first.1);
-        let &(second, Reverse(bytes), slot) = longer.unwrap_or(first);
+        let longest = |second| self.ranks.range((second, Reverse(usize::MAX), 0)..).next();
+        let longest = (new..=self.second(now)).filter_map(longest).min_by_key(|rank| rank.1);
+        let &(second, Reverse(bytes), slot) = longest.filter(|_| first.0 >= new).unwrap_or(first);
         let brevity = u32::MAX - u32::try_from(bytes).unwrap_or(u32::MAX);
         Some((second.min(new) << 32 | u64::from(brevity), slot))
     }
 
-    /// Messages since this second, the last one, are equally new.
+    /// Messages since this second are equally new.
     fn new_since(&self, now: Instant) -> u64 {
-        self.second(now).saturating_sub(1)
+        self.second(now).saturating_sub(PAUSE)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 
 use crate::engine::ErrorKind as Broken;
-use crate::reactor::config::SERVED_AT_ONCE;
+use crate::reactor::config::{PAUSE, SERVED_AT_ONCE};
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
@@ -15,7 +15,7 @@ const MESSAGE: usize = 800_000;
 /// Bytes of one read.
 const BEGINNING: usize = 60_000;
 /// Messages without new bytes for this long are older than new ones.
-const OLD: Duration = Duration::from_millis(2100);
+const OLD: Duration = Duration::from_secs(PAUSE + 1);
 
 /// A reactor with a low mark, and the clients that have connected to it.
 struct Crowd {
@@ -90,7 +90,7 @@ impl Crowd {
                 self.turn();
             }
         }
-        until(&mut self.reactor, |reactor| turns::idle_for(reactor, OLD));
+        self.reactor.reader.unfinished.age(OLD);
         silent
     }
 }
@@ -119,7 +119,8 @@ fn f13_r14_a_message_left_lying_is_given_up_when_there_is_too_much_and_not_befor
     let silent = crowd.fill();
     // Up to the last byte.
     crowd.reactor.reader.unfinished.budget = crowd.reactor.reader.unfinished.bytes;
-    until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, OLD));
+    crowd.reactor.reader.unfinished.age(OLD);
+    until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, Duration::from_millis(50)));
     assert_eq!(crowd.seen.try_iter().count(), 0, "all is within the budget");
     let mut given_up = Vec::new();
     for _ in 0..2 {

@@ -4,6 +4,12 @@ impl Unfinished {
     pub(in crate::reactor) fn is_nothing(&self) -> bool {
         self.bytes == 0 && self.messages.is_empty() && self.ranks.is_empty()
     }
+
+    /// As if all messages had been left lying for so much longer.
+    pub(in crate::reactor) fn age(&mut self, longer: Duration) {
+        self.begun -= longer;
+        self.messages.values_mut().for_each(|message| message.since -= longer);
+    }
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -51,18 +57,22 @@ fn messages_grow_old_unless_they_go_on() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-fn of_this_second_and_the_last_the_longest_is_furthest_behind() {
+fn of_messages_that_paused_the_longest_is_furthest_behind() {
     let begun = Instant::now();
     let mut unfinished = Unfinished::new(1, begun);
-    for (slot, bytes, at) in [(1, 1000, 1900), (2, 3000, 2100), (3, 2000, 2200)] {
+    for (slot, bytes, at) in [(1, 1000, 1900), (2, 2000, 2100), (3, 3000, 3000), (4, 2500, 5900)] {
         unfinished.set(id(slot), bytes, (bytes, false), begun + at * MILLISECOND);
     }
     let rank = |second: u64, bytes: u32| second << 32 | u64::from(u32::MAX - bytes);
     let behind = |unfinished: &Unfinished, at| unfinished.slowest(begun + at * MILLISECOND);
-    assert_eq!(behind(&unfinished, 2999), Some((rank(1, 3000), 2)));
-    assert_eq!(behind(&unfinished, 3000), Some((rank(1, 1000), 1)));
+    assert_eq!(behind(&unfinished, 5999), Some((rank(1, 3000), 3)));
+    assert_eq!(behind(&unfinished, 6000), Some((rank(1, 1000), 1)));
     unfinished.forget(1);
-    assert_eq!(behind(&unfinished, 2999), Some((rank(1, 3000), 2)));
-    assert_eq!(behind(&unfinished, 4000), Some((rank(2, 3000), 2)));
+    assert_eq!(behind(&unfinished, 6999), Some((rank(2, 3000), 3)));
+    unfinished.forget(3);
+    assert_eq!(behind(&unfinished, 6999), Some((rank(2, 2500), 4)));
+    unfinished.set(id(5), 2600, (2600, false), begun + 6900 * MILLISECOND);
+    assert_eq!(behind(&unfinished, 6999), Some((rank(2, 2600), 5)));
+    assert_eq!(behind(&unfinished, 7000), Some((rank(2, 2000), 2)));
     assert!(rank(1, 1) < rank(2, 2) && rank(2, 2) < rank(2, 1));
 }
