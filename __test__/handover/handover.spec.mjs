@@ -1,7 +1,7 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { Agent, createServer, get } from 'node:http';
+import { createServer } from 'node:http';
 import { connect } from 'node:http2';
 import { createRequire } from 'node:module';
 import net from 'node:net';
@@ -213,47 +213,6 @@ for (const mode of ['native', 'hook', 'noServer']) {
   });
 }
 
-inMode('on the port of an HTTP server: a request under way ends in the old process, and its connection with the next one', async (t) => {
-  const path = place(t);
-  const options = { mode: 'native' };
-  const old = await version(t, 'v0', 0, path, options);
-  const socket = net.connect(old.port, '127.0.0.1');
-  let text = '';
-  socket.on('data', (chunk) => {
-    text += chunk;
-  });
-  socket.write('POST /one HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n');
-  await until(() => text.includes('100 Continue'));
-  const idle = net.connect(old.port, '127.0.0.1');
-  idle.write('GET /idle HTTP/1.1\r\nHost: x\r\n\r\n');
-  await once(idle, 'data');
-  const agent = new Agent({ keepAlive: true });
-  let isLast = false;
-  const askAlways = async () => {
-    while (!isLast) {
-      const request = get({ host: '127.0.0.1', port: old.port, agent });
-      try {
-        const [response] = await once(request, 'response');
-        // If it has seemed idle, the next one is with the new process.
-        isLast = response.headers.connection === 'close' || String(Buffer.concat(await response.toArray())).startsWith('v1');
-        response.resume();
-      } catch (error) {
-        t.true(request.reusedSocket, error.message);
-      }
-    }
-  };
-  const busy = askAlways();
-  await version(t, 'v1', old.port, path, options);
-  await busy;
-  await until(() => /^closed/m.test(old.output));
-  socket.write('ab');
-  await until(() => text.includes('v0 /one'));
-  socket.write('GET /two HTTP/1.1\r\nHost: x\r\n\r\n');
-  await until(() => text.includes('v0 /two'));
-  t.regex(text, /Connection: close/);
-  await exits(t, old);
-});
-
 /** Sends bytes, and returns all that comes, with its end. */
 function raw(port, bytes) {
   const socket = net.connect(port, '127.0.0.1');
@@ -265,6 +224,58 @@ function raw(port, bytes) {
   socket.ended = once(socket, 'close');
   socket.write(bytes);
   return socket;
+}
+
+inMode('on the port of an HTTP server: requests under way end in the old process, with their connections', async (t) => {
+  const path = place(t);
+  const options = { mode: 'native' };
+  const old = await version(t, 'v0', 0, path, options);
+  const head = (line) => `${line} HTTP/1.1\r\nHost: x\r\n`;
+  const body = 'Content-Length: 2\r\n\r\n';
+  const asked = raw(old.port, `${head('POST /one')}Expect: 100-continue\r\n${body}`);
+  const begun = raw(old.port, `${head('POST /begun')}${body}`);
+  const held = raw(old.port, `${head('GET /held')}\r\n`);
+  const pipeline = raw(old.port, `${head('GET /held')}\r\n${head('POST /last')}${body}`);
+  await until(() => asked.got.includes('100 Continue') && begun.got.includes('200 OK'));
+  await version(t, 'v1', old.port, path, options);
+  await until(() => /^closed/m.test(old.output));
+  for (const socket of [asked, begun, pipeline]) socket.write('ab');
+  await Promise.all([asked.ended, held.ended]);
+  t.regex(asked.got, /Connection: close[^]*v0 \/one/);
+  t.regex(held.got, /Connection: close[^]*v0 \/held/);
+  await until(() => begun.got.includes('v0 /begun'));
+  t.notRegex(begun.got, /Connection: close/);
+  begun.write(`${head('GET /two')}\r\n`);
+  await begun.ended;
+  t.regex(begun.got, /Connection: close[^]*v0 \/two/);
+  await until(() => pipeline.got.includes('v0 /last'));
+  t.regex(pipeline.got, /v0 \/held[^]*v0 \/last/);
+  await exits(t, old);
+});
+
+for (const mode of ['native', 'hook', 'noServer']) {
+  inMode(`on the port of an HTTP server, ${mode}: a kept connection moves between two requests`, async (t) => {
+    const path = place(t);
+    const proxies = mode === 'native' ? {} : { proxyProtocol: { trusted: ['127.0.0.1'] } };
+    const options = { mode, ...proxies };
+    let current = await version(t, 'v0', 0, path, options);
+    const { port } = current;
+    const [from, line] = { native: ['127.0.0.1', ''], hook: ['192.0.2.7', 'PROXY TCP4 192.0.2.7 192.0.2.8 4711 80\r\n'], noServer: ['2001:db8::7', 'PROXY TCP6 2001:db8::7 ::1 4711 80\r\n'] }[mode];
+    const request = 'GET /from HTTP/1.1\r\nHost: x\r\n\r\n';
+    const [kept, upgraded] = [0, 1].map(() => raw(port, `${line}${request}`));
+    await until(() => [kept, upgraded].every(({ got }) => got.includes(`v0 ${from}`)));
+    for (const name of ['v1', 'v2']) {
+      const next = await version(t, name, port, path, options);
+      await exits(t, current);
+      current = next;
+    }
+    kept.write(request);
+    await until(() => kept.got.includes(`v2 ${from}`));
+    upgraded.write(upgradeRequest());
+    await until(() => upgraded.got.includes('HTTP/1.1 101'));
+    kept.destroy();
+    upgraded.destroy();
+  });
 }
 
 for (const mode of ['native', 'hook', 'noServer']) {
@@ -551,6 +562,23 @@ inMode('a new process that leaves before MINE: the old one goes on with everythi
   const codes = await Promise.all(talkers.map((talker) => talker.end()));
   t.deepEqual(new Set(codes), new Set([1000]));
   t.regex(next.first, /listening/);
+});
+
+inMode('on the port of an HTTP server: a kept connection goes on if the new process leaves', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path, { mode: 'native' });
+  const request = 'GET /one HTTP/1.1\r\nHost: x\r\n\r\n';
+  const kept = raw(old.port, request);
+  for (let answers = 1; answers < 4; answers++) {
+    await until(() => kept.got.split('v0 /one').length > answers);
+    const socket = net.connect(path);
+    await upTo(new Fake(socket), END);
+    kept.write(request);
+    socket.destroy();
+  }
+  await until(() => kept.got.split('v0 /one').length > 4);
+  t.notRegex(kept.got, /Connection: close/);
+  kept.destroy();
 });
 
 inMode('with MINE everything belongs to the new process, even if that dies', async (t) => {

@@ -506,6 +506,7 @@ class Handover {
         for (const ws of connectionsBy(server)) attach(ws);
         outbox.flush();
         if (!server._accepts()) throw new Error('the server has closed');
+        this.remains.giveBack();
         heir.courier?.give(state.native, id, serialize(topics), performance.now() - this.silentSince);
         heir.isGiven = true;
         return;

@@ -6,6 +6,7 @@ const { SERVICE_RESTART } = require('../base/layout');
 const { kPort, kSession, kUpgrade, kWebSocket } = require('../base/constants');
 const { connectionsBy } = require('../connection/clients');
 const { isHttp2 } = require('../listen/http2');
+const { state } = require('../reactor/reactors');
 const { connections } = require('../reactor/table');
 const { linesOf, plainAnswer } = require('../upgrade/handshake');
 
@@ -47,6 +48,34 @@ class Remains {
     };
   }
 
+  /** The port is frozen: connections without a request move with it, and others end with their answer. */
+  giveBack() {
+    for (const socket of this.idle()) {
+      try {
+        const { remoteAddress: address, remoteFamily: family, remotePort: port } = socket;
+        const client = this.server.options.proxyProtocol ? `${family === 'IPv6' ? `[${address}]` : address}:${port}` : null;
+        state.native.giveBack(this.server._listenerId, /** @type {any} */ (socket)._handle.fd, client);
+        socket.destroy();
+      } catch {
+        // No descriptors are left: it stays.
+      }
+    }
+    for (const { _httpMessage: response, parser } of this.rest()) {
+      // In a pipeline, another request follows.
+      if (response && response.req === parser?.incoming) response.shouldKeepAlive = false;
+    }
+  }
+
+  /** Connections whose last request was answered, as `closeIdleConnections()` finds them. @returns {AnySocket[]} */
+  idle() {
+    /** @type {any} */
+    const http = this.server.options.http ?? {};
+    const key = Object.getOwnPropertySymbols(http).find(({ description }) => description === 'http.server.connections');
+    /** @type {AnySocket[]} */
+    const sockets = key === undefined ? [] : http[key].idle().map((/** @type {{ socket: AnySocket }} */ parser) => parser.socket);
+    return sockets.filter((socket) => this.sockets.has(socket) && !socket._httpMessage && socket.writableLength === 0 && socket.writable && socket.readable);
+  }
+
   /** The next process has the port. */
   end() {
     const { server } = this;
@@ -63,7 +92,9 @@ class Remains {
       return;
     }
     // Those that seem idle can have sent a request by now.
-    later(IDLE, () => http.closeIdleConnections?.());
+    later(IDLE, () => {
+      for (const socket of this.idle()) socket.destroy();
+    });
     // A connection with a request under way ends with the next one: others could keep it, and this process, for ever.
     http.prependListener('request', (/** @type {any} */ request, /** @type {any} */ response) => {
       if (request.socket[kPort] === server) response.shouldKeepAlive = false;

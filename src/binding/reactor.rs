@@ -19,7 +19,8 @@ use crate::bridge::rates::Rates;
 use crate::engine::Large;
 use crate::engine::Role;
 use crate::reactor::{
-    Adoption, Choice, Closer, Command, ConnectionId, Export, Link, ListenerConfig, Pipe, Route, Transport,
+    Adoption, Choice, Closer, Command, ConnectionId, Export, Link, ListenerConfig, Parcel, Pipe, Route,
+    Transport,
 };
 
 #[cfg(unix)]
@@ -266,6 +267,16 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn freeze(&self, id: u32) -> Result<()> {
         self.backends.submit_to_sockets(|| Command::Freeze(id))
+    }
+
+    /// A frozen listener gets a connection back from its HTTP server: a duplicate of the socket, which waits for a request.
+    /// `client`: as a proxy has named it.
+    #[napi(catch_unwind)]
+    pub fn give_back(&self, id: u32, fd: i32, client: Option<String>) -> Result<()> {
+        let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
+        let idle = Parcel::idle(client.and_then(|client| client.parse().ok()));
+        let parcels = vec![(stream.into(), idle)];
+        self.backends.submit(self.owner(id), Command::Import { listener: id, parcels })
     }
 
     #[napi(catch_unwind)]

@@ -80,6 +80,11 @@ pub(in crate::reactor) struct Rest {
 }
 
 impl Parcel {
+    /// A connection that waits for a request.
+    pub fn idle(client: Option<SocketAddr>) -> Self {
+        Self { client, unread: Vec::new(), state: State::Opening { proxied: false } }
+    }
+
     pub fn encode(&self, out: &mut Vec<u8>) {
         let put = &mut Encoder(out);
         put.option(self.client, put_address);
