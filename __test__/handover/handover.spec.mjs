@@ -281,7 +281,7 @@ for (const mode of ['native', 'hook', 'noServer']) {
 for (const mode of ['native', 'hook', 'noServer']) {
   inMode(`on the port of an HTTP server, ${mode}: what never ends does not keep the old process`, async (t) => {
     const path = place(t);
-    const old = await version(t, 'v0', 0, path, { mode, faster: 100 });
+    const old = await version(t, 'v0', 0, path, { mode, steps: true });
     const head = (url) => `GET ${url} HTTP/1.1\r\nHost: x\r\n`;
     const half = raw(old.port, `${head('/one')}\r\n${head('/two')}`);
     const endless = raw(old.port, `${head('/endless')}\r\n`);
@@ -291,11 +291,16 @@ for (const mode of ['native', 'hook', 'noServer']) {
     const never = raw(old.port, undecided);
     const used = raw(old.port, `${head('/one')}\r\n`);
     const tunnel = raw(old.port, upgradeRequest({ line: 'GET /raw HTTP/1.1' }));
-    await until(() => half.got.includes('v0 /one') && endless.got.includes('v0') && tunnel.got !== '' && used.got.includes('v0 /one'));
+    await until(() => [half, used].every(({ got }) => got.includes('v0 /one')) && endless.got.includes('v0') && tunnel.got !== '');
     used.write(undecided);
     await until(() => mode === 'native' || old.output.split('asked').length === 3);
     await version(t, 'v1', old.port, path, { mode });
-    await Promise.all([half, endless, slow, body, never, tunnel, used].map(({ ended }) => ended));
+    await until(() => old.output.includes('waits 300000'));
+    // After a second, ten, and five minutes.
+    for (const those of [[slow], [half, never, used], [endless, body, tunnel]]) {
+      old.process.kill('SIGUSR2');
+      await Promise.all(those.map(({ ended }) => ended));
+    }
     t.regex(slow.got, /v0 \/slow/);
     if (mode === 'noServer') t.is(tunnel.got, 'raw');
     t.regex(never.got, mode === 'native' ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 503/);
@@ -339,7 +344,7 @@ const inModeOfHttp2 = Number.parseInt(process.versions.node, 10) < 22 ? inMode.s
 
 inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process, and new ones reach the next', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path, { mode: 'native', h2: true, faster: 100 });
+  const old = await version(t, 'v0', 0, path, { mode: 'native', h2: true, steps: true });
   const begin = () => {
     const session = connect(`http://127.0.0.1:${old.port}`);
     session.on('error', () => {});
@@ -370,8 +375,15 @@ inModeOfHttp2('on the port of an HTTP/2 server: sessions end in the old process,
   const next = begin();
   t.is(await request(next, '/x'), 'v1 /x');
   next.close();
+  await until(() => old.output.includes('waits 300000'));
+  old.process.kill('SIGUSR2');
   t.is(await slow, 'v0 /slow');
-  await Promise.all([idle, busy, endless, silent].map(({ ended }) => ended));
+  await Promise.all([idle, busy].map(({ ended }) => ended));
+  for (const passed of [1000, 10_000]) {
+    await until(() => old.output.includes(`passed ${passed}\n`));
+    old.process.kill('SIGUSR2');
+  }
+  await Promise.all([endless, silent].map(({ ended }) => ended));
   t.true(silent.got.endsWith(goaway('00000001')), silent.got);
   t.is(await never, 'v0');
   t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
@@ -791,23 +803,27 @@ inMode('a Blob that is read for long arrives in the old process', async (t) => {
   t.regex((await old.ended()).stdout, /"busy":1[,}]/);
 });
 
-inMode('messages that wait for resume() move, and arrive once', async (t) => {
-  const path = place(t);
-  // Messages after the pause come later, as they do from a later read.
-  const options = { allowSynchronousEvents: false };
-  const old = await version(t, 'v0', 0, path, options);
-  const ws = await open(old.port, '/hold');
-  const heard = [];
-  ws.on('message', (data) => heard.push(String(data)));
-  // More than JavaScript holds.
-  for (let n = 0; n < 3000; n++) ws.send(String(n));
-  await until(() => heard.length === 5);
-  await version(t, 'v1', old.port, path, options);
-  await exits(t, old);
-  await until(() => heard.length >= 3001);
-  t.is(heard.splice(5, 1)[0], 'v1 true', 'isPaused');
-  t.deepEqual(heard, Array.from({ length: 3000 }, (_, n) => `${n < 5 ? 'v0' : 'v1'} ${n}`));
-});
+for (const [name, url, isPaused] of [['that wait for resume()', '/hold', true], ['of which the program has just resumed', '/resume', false]]) {
+  inMode(`messages ${name} move, and arrive once`, async (t) => {
+    const path = place(t);
+    // Messages after the pause come later, as they do from a later read.
+    const options = { allowSynchronousEvents: false };
+    const old = await version(t, 'v0', 0, path, options);
+    const ws = await open(old.port, url);
+    const heard = [];
+    ws.on('message', (data) => heard.push(String(data)));
+    // More than JavaScript holds.
+    for (let n = 0; n < 3000; n++) ws.send(String(n));
+    await until(() => heard.length === 5);
+    await version(t, 'v1', old.port, path, options);
+    await exits(t, old);
+    await until(() => heard.length >= 3001);
+    const at = heard.indexOf(`v1 ${isPaused}`);
+    t.is(heard.splice(at, 1).length, 1, 'isPaused');
+    if (isPaused) t.is(at, 5);
+    t.deepEqual(heard, Array.from({ length: 3000 }, (_, n) => `${n < at ? 'v0' : 'v1'} ${n}`));
+  });
+}
 
 inMode('messages that wait for resume() in a connection that stays are delivered, and it ends', async (t) => {
   const path = place(t);
@@ -986,6 +1002,40 @@ inMode('a new process that closes before it takes: the old one goes on', async (
   await t.throwsAsync(wss.handover(), { message: /has closed/ });
 });
 
+inMode('a new process that closes at once: the old one does not begin', async (t) => {
+  const path = place(t);
+  const old = new WebSocketServer({ port: 0, host: '127.0.0.1', handover: path });
+  t.teardown(() => old.close());
+  old.on('handover', () => t.fail());
+  await until(() => statSync(path, { throwIfNoEntry: false }));
+  const wss = new WebSocketServer({ port: old.address().port, host: '127.0.0.1', handover: path });
+  wss.close();
+  await until(() => old.metrics().handover.failed === 1);
+  t.pass();
+});
+
+inMode('a try that fails late has no part in the next one, nor in a server that has closed', async (t) => {
+  for (const closes of [false, true]) {
+    const path = place(t);
+    const old = await version(t, 'v0', 0, path);
+    const wss = new WebSocketServer({ port: old.port, host: '127.0.0.1', handover: path });
+    t.teardown(() => wss.close());
+    wss.on('error', t.fail);
+    const { _handover: handover } = wss;
+    const begun = new Promise((resolve) => {
+      handover.importInto = () => new Promise((_, fail) => resolve(fail));
+    });
+    const fail = await begun;
+    const ended = once(wss, closes ? 'close' : 'listening');
+    if (closes) wss.close();
+    else old.process.kill('SIGKILL');
+    await ended;
+    fail(new Error('late'));
+    await new Promise(setImmediate);
+    t.is(handover.refused, 0);
+  }
+});
+
 inMode("a new process with a descriptor that is not open emits 'error', and the old one goes on", async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path);
@@ -1017,8 +1067,11 @@ inMode("a new process that fails to make a WebSocket ahead emits 'error', and th
 
 inMode('a foreign program at the path gives nothing', async (t) => {
   const path = place(t);
-  for (const answer of [(socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), (socket) => socket.destroy()]) {
+  // What ends can be followed by another program.
+  for (const [answer, tries] of [[(socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'), 1], [(socket) => socket.destroy(), 11]]) {
+    let count = 0;
     const foreign = net.createServer((socket) => {
+      count++;
       socket.on('error', () => {});
       answer(socket);
     });
@@ -1027,7 +1080,7 @@ inMode('a foreign program at the path gives nothing', async (t) => {
     const wss = new WebSocketServer({ port: 0, handover: path });
     const [error] = await once(wss, 'error');
     t.regex(error.message, /^options\.handover: the process at .* gives no connections: /);
-    t.is(wss.metrics().handover.failed, 1);
+    t.deepEqual([wss.metrics().handover.failed, count], [1, tries]);
     foreign.close();
     wss.close();
   }
@@ -1111,15 +1164,20 @@ inMode('messages of a history keep what is left of their ttl', async (t) => {
   const [from, to] = [1, 2].map(() => new WebSocketServer({ port: 0, topicOptions: () => ({ history: 10, ttl }) }));
   await Promise.all([from, to].map((wss) => once(wss, 'listening')));
   from.publish('topic', 'old');
+  // The reactors have it.
+  await from.history('topic');
   await new Promise((resolve) => setTimeout(resolve, 50));
   from.publish('topic', 'new');
   const moved = await exportServer(from);
   const [{ messages: [old, fresh] }] = moved.topics;
   t.true(old.age - fresh.age > 30);
   old.age += ttl;
+  moved.topics[0].earlier = [{ epoch: 'earlier', offset: 1 }];
   importServer(to, moved);
-  const { messages, position } = await to.history('topic');
-  t.deepEqual([messages.map(({ data }) => String(data)), position.offset], [['new'], 2]);
+  for (const since of ['oldest', { epoch: 'earlier', offset: 1 }]) {
+    const { messages, position, recovered } = await to.history('topic', { since });
+    t.deepEqual([messages.map(({ data }) => String(data)), position.offset, recovered], [['new'], 2, true]);
+  }
   for (const wss of [from, to]) wss.close();
 });
 

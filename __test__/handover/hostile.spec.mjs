@@ -218,16 +218,80 @@ inMode('a new process that ends while the program of the old one finishes its wo
 
 inMode('a third version waits until the second one has decided about all connections', async (t) => {
   const path = place(t);
-  const options = { mode: 'noServer', decides: 1000 };
+  const options = { mode: 'noServer' };
   const old = await version(t, 'v0', 0, path, options);
   const all = await Promise.all(['/a', '/b', '/c'].map((url) => open(old.port, url)));
-  const second = await version(t, 'v1', old.port, path, options);
+  const second = await version(t, 'v1', old.port, path, { ...options, decides: true });
   const third = await version(t, 'v2', old.port, path, options);
   const stdout = await exits(t, second);
   t.regex(stdout, /"moved":3,"taken":3/);
   for (const ws of all) t.regex(await ask(ws, 'x'), /^v2 \/. 1 x/);
   t.regex(third.first, /listening/);
 });
+
+inMode('a third version that greets before the second one has all connections comes next', async (t) => {
+  const path = place(t);
+  const old = await version(t, 'v0', 0, path);
+  const ws = await open(old.port);
+  const wss = new WebSocketServer({ host: '127.0.0.1', port: old.port, handover: path });
+  t.teardown(() => wss.close());
+  const { _handover: handover } = wss;
+  const { onGiving, onRecord } = Object.getPrototypeOf(handover);
+  const records = [];
+  handover.onRecord = (...record) => records.push(record);
+  handover.onGiving = (guest, report) => {
+    Reflect.apply(onGiving, handover, [guest, report]);
+    if (report.kind !== 'met') return;
+    handover.onRecord = onRecord;
+    for (const record of records) handover.onRecord(...record);
+  };
+  await until(() => handover.file !== 0 && records.length === wss._reactors);
+  await version(t, 'v2', old.port, path);
+  t.is(await ask(ws, 'x'), 'v2 / 1 x  ');
+});
+
+/** Closes the server at a step of its handover. */
+const CLOSES = {
+  onGiving: (wss, [, { kind }]) => kind === 'copied' && wss.close(),
+  freeze: (wss) => wss.close(),
+  tell: (wss) => wss.close(),
+  // Until the reactors do not know it any more.
+  sendsLeave: (wss) => {
+    wss.close();
+    return until(() => wss._listenerId === -1);
+  },
+};
+
+for (const [step, closes] of Object.entries(CLOSES)) {
+  inMode(`a server that closes at \`${step}\` serves the connections that it has`, async (t) => {
+    const path = place(t);
+    const wss = new WebSocketServer({ host: '127.0.0.1', port: 0, handover: path });
+    const { _handover: handover } = wss;
+    const act = handover[step];
+    handover[step] = (...given) => {
+      const acted = Reflect.apply(act, handover, given);
+      return closes(wss, given) || acted;
+    };
+    let count = 0;
+    wss.on('handover', () => count++);
+    wss.on('connection', (socket) => socket.on('message', () => socket.send('v0')));
+    await once(wss, 'listening');
+    const { port } = wss.address();
+    const ws = await open(port);
+    const warnings = [];
+    const warned = ({ message }) => message.includes('connections stay') && warnings.push(message);
+    process.on('warning', warned);
+    t.teardown(() => process.off('warning', warned));
+    const next = await version(t, 'v1', port, path);
+    t.regex(next.first, /listening/);
+    t.is(await ask(ws, 'x'), 'v0');
+    t.is(count, ['onGiving', 'freeze'].includes(step) ? 0 : 1);
+    t.deepEqual(warnings, []);
+    const closed = once(wss, 'close');
+    ws.terminate();
+    await closed;
+  });
+}
 
 /** An old version in this process; `act` happens when the new one was told of its connections, and before they are frozen. */
 async function foretelling(t, path, act) {

@@ -176,12 +176,13 @@ class Handover {
     socket.pause();
     socket.on('error', (/** @type {Error & { code?: string }} */ error) => {
       if (!this.server._isRunning()) return;
-      if (!NOBODY.has(String(error.code))) this.fail(failed(error.message, error));
+      if (!NOBODY.has(String(error.code))) this.fail(failed(error));
       // It has died, and this process has its port.
       else if (this.server._accepts()) this.serve();
       else listen();
     });
     socket.connect({ path: this.path }, () => {
+      if (!this.server._isRunning()) return void socket.destroy();
       this.begun = performance.now();
       this.foreseen = [];
       socket.unref().removeAllListeners('error').on('error', () => {});
@@ -195,8 +196,7 @@ class Handover {
           else socket.destroy();
         });
       } catch (error) {
-        const { message } = /** @type {Error} */ (error);
-        this.fail(failed(message, /** @type {Error} */ (error)));
+        this.fail(failed(error));
       }
     });
   }
@@ -204,40 +204,29 @@ class Handover {
   /** @type {(report: HandoverReport, bind: (fd: number) => void) => void} */
   onTaking(report, bind) {
     const { bytes, fd, kind, left, moved, paused, reason, state: topics } = report;
-    const isRunning = this.server._isRunning();
-    if (kind === 'ahead') {
-      if (!isRunning) return this.stop();
+    if (!this.server._isRunning() || this.hasFailed) {
+      if (fd !== -1) closeSync(fd);
+      if (kind === 'ended') this.endTaking();
+    } else if (kind === 'ahead') {
       try {
         this.foresee(/** @type {Buffer} */ (topics));
       } catch (error) {
         // The thread drops it, and connections would come to the requests of others.
-        this.fail(failed(/** @type {Error} */ (error).message, /** @type {Error} */ (error)));
+        this.fail(failed(error));
       }
     } else if (kind === 'port') {
-      try {
-        this.topics = deserialize(/** @type {Buffer} */ (topics));
-      } catch (error) {
-        // Such as a state of a later version of V8.
-        closeSync(fd);
-        return this.fail(failed(/** @type {Error} */ (error).message));
-      }
-      if (isRunning && !this.server._accepts()) return this.tryBinding(bind, fd);
-      closeSync(fd);
-      if (!isRunning) return this.stop();
-      this.isTaking = true;
+      this.takePort(/** @type {Buffer} */ (topics), bind, fd);
     } else if (kind === 'whole') {
       this.silentSince = performance.now() - paused;
-      // It listens by now, or has failed to.
-      if (this.isTaking) void this.take();
+      void this.take();
     } else if (kind === 'ended') {
-      if (reason !== '' || !isRunning || this.hasFailed) this.endTaking();
-      if (!isRunning || this.hasFailed) return;
       if (reason === '') {
         this.taken += moved;
         this.bytes += bytes;
         this.open(true);
         return this.finishTaking();
       }
+      this.endTaking();
       this.isTaking = false;
       this.foreseen = [];
       for (const node of this.nodes()) void this.arrive(node);
@@ -259,11 +248,13 @@ class Handover {
     return this.foreseen[number - 1] ?? null;
   }
 
-  /** @type {(bind: (fd: number) => void, fd: number) => void} */
-  tryBinding(bind, fd) {
-    this.isTaking = true;
+  /** @type {(topics: Buffer, bind: (fd: number) => void, fd: number) => void} */
+  takePort(topics, bind, fd) {
     try {
-      bind(fd);
+      this.topics = read(topics);
+      // An earlier try can have bound it.
+      if (!this.server._accepts()) bind(fd);
+      this.isTaking = true;
     } catch (error) {
       this.fail(/** @type {Error} */ (error));
     } finally {
@@ -313,9 +304,8 @@ class Handover {
       await Promise.all([this.prepare(), ...imported]);
       courier?.take(state.native, this.server._listenerId);
     } catch (error) {
-      const { message } = /** @type {Error} */ (error);
       // The process before can have given up meanwhile.
-      if (courier === this.courier && this.server._isRunning()) this.fail(failed(message, /** @type {Error} */ (error)));
+      if (courier === this.courier && this.server._isRunning()) this.fail(failed(error));
     }
   }
 
@@ -412,16 +402,14 @@ class Handover {
       const appear = await this.prepare();
       this.file = appear();
     } catch (error) {
-      const { message } = /** @type {Error} */ (error);
       // An error would end the program.
-      if (hasTaken) warn('REACTOR_WS_HANDOVER', `no process can take over from this one: ${message}`);
-      else this.server._emit('error', failed(message, /** @type {Error} */ (error)));
+      if (hasTaken) warn('REACTOR_WS_HANDOVER', `no process can take over from this one: ${/** @type {Error} */ (error).message}`);
+      else this.server._emit('error', failed(error));
     }
   }
 
   /** A process has connected. Those that say nothing delay no other one. @param {net.Socket} socket */
   greet(socket) {
-    if (this.isOver) return void socket.destroy();
     if (this.guests.size === MOST_GUESTS) {
       const silent = [...this.guests].find(({ hasMet }) => !hasMet);
       // It tries again, as when the others have been served.
@@ -476,6 +464,8 @@ class Handover {
 
   /** This process keeps its connections. */
   goOn() {
+    for (const ws of connectionsBy(this.server)) release(ws);
+    for (const node of this.holding.splice(0)) node.release();
     this.note();
     this.heir = null;
     this.next();
@@ -485,7 +475,6 @@ class Handover {
   async give(heir) {
     const { server } = this;
     const id = server._listenerId;
-    if (!server._accepts()) return this.stop();
     this.heir = heir;
     this.begun = performance.now();
     try {
@@ -493,10 +482,10 @@ class Handover {
       outbox.flush();
       heir.courier?.copy(state.native, id);
       await Promise.race([heir.copied, heir.left]);
-      if (heir.hasLeft || !server._accepts()) return this.goOn();
+      if (heir.hasLeft) return this.goOn();
       this.silentSince = performance.now();
       await this.freeze(id);
-      await Promise.race([this.tell(), heir.left]);
+      if (!heir.hasLeft) await Promise.race([this.tell(), heir.left]);
       await this.sendsLeave(heir, performance.now() + SETTLING);
       this.holding = this.nodes();
       const topics = await Promise.all(Array.from(this.servers(), exportServer));
@@ -505,7 +494,6 @@ class Handover {
         releaseReplies();
         for (const ws of connectionsBy(server)) attach(ws);
         outbox.flush();
-        if (!server._accepts()) throw new Error('the server has closed');
         this.remains.giveBack();
         heir.courier?.give(state.native, id, serialize(topics), performance.now() - this.silentSince);
         heir.isGiven = true;
@@ -517,7 +505,8 @@ class Handover {
       // It is not the next one before its end is reported.
       this.guests.delete(heir);
     }
-    this.thaw();
+    // By now the server can have closed, and have no listener.
+    state.native.thaw(id);
     this.goOn();
   }
 
@@ -539,10 +528,6 @@ class Handover {
     });
   }
 
-  thaw() {
-    if (this.server._listenerId !== -1) state.native.thaw(this.server._listenerId);
-  }
-
   /** Blobs are being read, or requests of the protocol of topics are under way. @type {(heir: Guest, due: number) => Promise<void>} */
   async sendsLeave(heir, due) {
     const isBusy = () => connectionsBy(this.server).some(waits) || this.nodes().some(({ hasEchoes }) => hasEchoes);
@@ -559,10 +544,7 @@ class Handover {
       if (--this.left === 0) this.frozen();
     } else if (this.isTaking) {
       this.finishTaking();
-    } else if (accepts !== 0) {
-      for (const ws of connectionsBy(this.server)) release(ws);
-      for (const node of this.holding) node.release();
-    } else {
+    } else if (accepts === 0) {
       this.gone--;
       this.leaveIfDone();
     }
@@ -601,6 +583,8 @@ class Handover {
     // The other process goes on as these.
     if (this.isTaking || this.heir?.isGiven) for (const node of this.nodes()) node.rename();
     this.stop();
+    if (this.heir?.isGiven === false) this.heir.leave();
+    this.frozen();
     for (const done of this.waiters.splice(0)) done(null);
     if (this.host === null) return;
     this.host.close();
@@ -628,9 +612,19 @@ function converse(socket, { gives, wantsAhead }, report) {
   }
 }
 
-/** @type {(text: string, cause?: Error & { code?: string }) => Error} */
-function failed(text, cause) {
-  return Object.assign(new Error(`options.handover: ${text}`, { cause }), { code: cause?.code ?? 'WS_ERR_HANDOVER' });
+/** @param {unknown} why An error, or a text */
+function failed(why) {
+  const { code = 'WS_ERR_HANDOVER', message = why } = /** @type {any} */ (why);
+  return Object.assign(new Error(`options.handover: ${message}`, { cause: message === why ? undefined : why }), { code });
+}
+
+/** Throws for such as a state of a later version of V8. @param {Buffer} topics */
+function read(topics) {
+  try {
+    return deserialize(topics);
+  } catch (error) {
+    throw failed(error);
+  }
 }
 
 /** Resolves when all have, or have failed, or the time is over. @type {(promises: Promise<unknown>[], patience: number) => Promise<void>} */
