@@ -236,10 +236,11 @@ inMode('on the port of an HTTP server: requests under way end in the old process
   const begun = raw(old.port, `${head('POST /begun')}${body}`);
   const held = raw(old.port, `${head('GET /held')}\r\n`);
   const pipeline = raw(old.port, `${head('GET /held')}\r\n${head('POST /last')}${body}`);
-  await until(() => asked.got.includes('100 Continue') && begun.got.includes('200 OK'));
+  const upgraded = raw(old.port, `${head('POST /begun')}${body}`);
+  await until(() => asked.got.includes('100 Continue') && [begun, upgraded].every(({ got }) => got.includes('200 OK')));
   await version(t, 'v1', old.port, path, options);
   await until(() => /^closed/m.test(old.output));
-  for (const socket of [asked, begun, pipeline]) socket.write('ab');
+  for (const socket of [asked, begun, pipeline, upgraded]) socket.write('ab');
   await Promise.all([asked.ended, held.ended]);
   t.regex(asked.got, /Connection: close[^]*v0 \/one/);
   t.regex(held.got, /Connection: close[^]*v0 \/held/);
@@ -248,6 +249,10 @@ inMode('on the port of an HTTP server: requests under way end in the old process
   begun.write(`${head('GET /two')}\r\n`);
   await begun.ended;
   t.regex(begun.got, /Connection: close[^]*v0 \/two/);
+  await until(() => upgraded.got.includes('v0 /begun'));
+  upgraded.write(upgradeRequest());
+  await upgraded.ended;
+  t.regex(upgraded.got, /v0 \/begun[^]*HTTP\/1\.1 503/);
   await until(() => pipeline.got.includes('v0 /last'));
   t.regex(pipeline.got, /v0 \/held[^]*v0 \/last/);
   await exits(t, old);
@@ -329,12 +334,18 @@ function rawSession(port) {
     session.got += chunk.toString('hex');
   });
   session.ended = once(session, 'close');
-  session.ask = (stream) => session.write(`00000601050000000${stream}828486410178`, 'hex');
+  session.send = (stream, flags, fields) => session.write(`${(fields.length / 2).toString(16).padStart(6, '0')}01${flags}0000000${stream}${fields}`, 'hex');
+  session.ask = (stream) => session.send(stream, '05', '828486410178');
   session.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   session.write('000000040000000000', 'hex');
   session.ask(1);
   return session;
 }
+
+/** HEADERS of an opening handshake (RFC 8441, 5.1), each name and value by its length. */
+const EXTENDED_CONNECT = [':method', 'CONNECT', ':protocol', 'websocket', ':scheme', 'http', ':path', '/', ':authority', 'x', 'sec-websocket-version', '13']
+  .map((text, index) => `${index % 2 ? '' : '00'}${text.length.toString(16).padStart(2, '0')}${Buffer.from(text).toString('hex')}`)
+  .join('');
 
 /** A GOAWAY without an error, as hexadecimal digits. */
 const goaway = (last) => `000008070000000000${last}00000000`;
@@ -401,10 +412,12 @@ inModeOfHttp2('on the port of an HTTP/2 server: streams on the way to the old pr
   await until(() => session.got.includes(goaway(LARGEST)) && ping.test(session.got));
   session.ask(3);
   await until(() => answers(session) === 2);
-  t.false(session.got.includes(goaway('00000003')));
+  session.send(5, '04', EXTENDED_CONNECT);
+  await until(() => session.got.includes('00000403000000000500000007'));
+  t.false(session.got.includes(goaway('00000005')));
   session.write(`000008060100000000${ping.exec(session.got)[1]}`, 'hex');
   await session.ended;
-  t.true(session.got.endsWith(goaway('00000003')), session.got);
+  t.true(session.got.endsWith(goaway('00000005')), session.got);
   await exits(t, old);
 });
 

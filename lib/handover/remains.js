@@ -22,6 +22,9 @@ const LONGEST = 300_000;
 /** GOAWAY without an error: the peer begins no more streams. */
 const LAST_STREAMS = Buffer.from('0000080700000000007fffffff00000000', 'hex');
 
+/** Code of a RST_STREAM (RFC 9113, 7): the client can ask again over another connection. */
+const REFUSED_STREAM = 7;
+
 class Remains {
   /** @param {Server} server The port */
   constructor(server) {
@@ -66,7 +69,7 @@ class Remains {
     }
   }
 
-  /** Connections whose last request was answered, as `closeIdleConnections()` finds them. @returns {AnySocket[]} */
+  /** Connections that wait for a request, as `closeIdleConnections()` finds them. @returns {AnySocket[]} */
   idle() {
     /** @type {any} */
     const http = this.server.options.http ?? {};
@@ -87,6 +90,12 @@ class Remains {
     /** @type {any} */
     const { http } = server.options;
     if (!http) return;
+    // Its WebSocketServers have closed: the program would answer an upgrade with 200 as any other request.
+    http.on('upgrade', (/** @type {any} */ request, /** @type {any} */ socket) => {
+      if (http.listenerCount('upgrade') !== 1) return;
+      if (isHttp2(http)) socket.close(REFUSED_STREAM);
+      else refuse(socket);
+    });
     if (isHttp2(http)) {
       for (const socket of this.sockets.keys()) endSession(socket);
       return;
@@ -106,7 +115,7 @@ class Remains {
     for (const socket of this.rest()) {
       const { _httpMessage: response, bytesWritten, parser, [kSession]: session } = socket;
       // An upgrade has no parser any more.
-      if (!parser && session === undefined && bytesWritten === this.sockets.get(socket)) socket.end(unavailable(), () => socket.destroy());
+      if (!parser && session === undefined && bytesWritten === this.sockets.get(socket)) refuse(socket);
       else if (parser && !response) socket.destroy();
     }
   }
@@ -139,6 +148,11 @@ function endSession(socket) {
   const close = () => session.close();
   session.ping(close);
   later(DECIDING, close);
+}
+
+/** @param {AnySocket} socket */
+function refuse(socket) {
+  socket.end(unavailable(), () => socket.destroy());
 }
 
 function unavailable() {
