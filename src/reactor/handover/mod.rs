@@ -449,7 +449,8 @@ impl Conn<'_> {
         // The program can have yet to hear of its end.
         let engine = &self.state.engine;
         let is_ending = engine.close_received() || engine.failure().is_some();
-        if self.state.read.class != ReadClass::Frozen || self.state.read.peer == PeerSide::Ended || is_ending {
+        if self.state.read.class != ReadClass::Frozen || self.state.read.peer == PeerSide::Ended || is_ending
+        {
             return Err(Stay::Closing);
         }
         // The consumer has dealt with all records before this command.

@@ -846,6 +846,23 @@ fn few_connections_with_much_output_are_packed_together() {
     }
 }
 
+/// Other connections can have some of them on their way.
+#[test]
+fn without_descriptors_a_connection_is_packed_later() {
+    // A connection with TLS has no duplicate.
+    let tls = Some(crate::reactor::tls::tests::server());
+    let mut old = Process::with(Script::default(), ListenerConfig { tls, ..ListenerConfig::default() });
+    let _client = Client::connect(old.address);
+    old.until(|reactor| reactor.connections() == 1);
+    let (to, packs) = channel();
+    old.reactor.on_freeze(0);
+    for _ in 0..2 {
+        old.reactor.on_pack(0, &to);
+        let Packs { packed, stay, is_last } = packs.recv().unwrap();
+        assert_eq!((packed.len(), stay, is_last), (0, Stays::default(), false));
+    }
+}
+
 /// JavaScript reads the counters of the old connection until then.
 #[test]
 fn a_slot_is_used_again_when_the_consumer_knows_that_its_connection_has_moved() {
@@ -872,29 +889,34 @@ fn a_slot_is_used_again_when_the_consumer_knows_that_its_connection_has_moved() 
 /// The program decides when its server has been read for long.
 #[test]
 fn what_was_queued_and_sent_meanwhile_goes_on_when_the_program_accepts() {
-    let script = Script::on_open(|conn| conn.send(MessageKind::Binary, true, &[7; 4 << 20]));
-    let mut old = Process::with(script, ListenerConfig::default());
-    let http = Some(Http { routes: Arc::default(), sockets: true });
-    let mut new = Process::with(Script::default(), ListenerConfig { http, ..ListenerConfig::default() });
-    let mut client = Client::connect_narrow(old.address, 4096);
-    client.write(UPGRADE.as_bytes());
-    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.write.queued() > 0));
-    assert_eq!(old.hand_over(&mut new, 0), 0);
-    client.write(&frame(0x81, Some([0; 4]), b"x"));
-    (0..5).for_each(|_| new.turn());
-    new.reactor.step_at(0, |conn, consumer| accept(consumer, conn, b""));
-    let expected =
-        [client::SWITCHED.as_bytes(), &frame(0x82, None, &[7; 4 << 20]), &frame(0x81, None, b"x")].concat();
-    client.0.set_nonblocking(true).unwrap();
-    let mut got = Vec::new();
-    new.until(|_| {
-        let mut piece = [0; 65536];
-        while let Ok(len @ 1..) = std::io::Read::read(&mut client.0, &mut piece) {
-            got.extend_from_slice(&piece[..len]);
+    for len in [0, 4 << 20] {
+        let script = Script::on_open(move |conn| conn.send(MessageKind::Binary, true, &vec![7; len]));
+        let mut old = Process::with(script, ListenerConfig::default());
+        let http = Some(Http { routes: Arc::default(), sockets: true });
+        let mut new = Process::with(Script::default(), ListenerConfig { http, ..ListenerConfig::default() });
+        let mut client = Client::connect_narrow(old.address, 4096);
+        client.write(UPGRADE.as_bytes());
+        old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+        assert_eq!(old.hand_over(&mut new, 0), 0);
+        let mut expected = [client::SWITCHED.as_bytes(), &frame(0x82, None, &vec![7; len])].concat();
+        // An answer would write the queue as well.
+        if len == 0 {
+            client.write(&frame(0x81, Some([0; 4]), b"x"));
+            expected.extend(frame(0x81, None, b"x"));
         }
-        got.len() >= expected.len()
-    });
-    assert!(got == expected);
+        (0..5).for_each(|_| new.turn());
+        new.reactor.step_at(0, |conn, consumer| accept(consumer, conn, b""));
+        client.0.set_nonblocking(true).unwrap();
+        let mut got = Vec::new();
+        new.until(|_| {
+            let mut piece = [0; 65536];
+            while let Ok(len @ 1..) = std::io::Read::read(&mut client.0, &mut piece) {
+                got.extend_from_slice(&piece[..len]);
+            }
+            got.len() >= expected.len()
+        });
+        assert!(got == expected);
+    }
 }
 
 /// Another reactor has accepted it before.
