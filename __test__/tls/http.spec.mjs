@@ -342,6 +342,43 @@ test('the socket is one object, and tells what one of Node tells', async (t) => 
   t.deepEqual(await sights(t, given.http, (see) => given.wss.on('secureConnection', see), () => given.port), expected);
 });
 
+/** What a program sees of a socket that HTTP has left to it, and that it has ended. */
+async function farewells(t, server, port) {
+  const seen = [];
+  for (const event of ['connect', 'upgrade']) {
+    server.on(event, (request, socket) => {
+      seen.push([event, socket.listenerCount('error')]);
+      socket.on('end', () => seen.push('end')).on('close', (hadError) => seen.push(['close', hadError]));
+      socket.resume().end('HTTP/1.1 200 OK\r\n\r\n');
+    });
+  }
+  for (const head of ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n']) {
+    for (const leave of ['end', 'cut', 'reset']) {
+      const raw = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      const { socket } = await connect(t, port, { socket: raw, allowHalfOpen: true });
+      const count = seen.length;
+      socket.write(head);
+      await once(socket, 'end');
+      if (leave === 'end') socket.end();
+      else if (leave === 'cut') raw.end();
+      else raw.resetAndDestroy();
+      while (!seen.slice(count).some(([kind]) => kind === 'close')) await new Promise(setImmediate);
+    }
+  }
+  return seen;
+}
+
+test('CONNECT and other upgrades: the end and a reset of a client are not more than in Node', async (t) => {
+  const node = https.createServer(SECURE).listen(0, '127.0.0.1');
+  t.teardown(() => node.close());
+  await once(node, 'listening');
+  const server = https.createServer(SECURE);
+  const listener = listen(server, { port: 0, host: '127.0.0.1', tls: SECURE });
+  t.teardown(() => listener.close());
+  await once(listener, 'listening');
+  t.deepEqual(await farewells(t, server, listener.address().port), await farewells(t, node, node.address().port));
+});
+
 test.serial('after a handler that throws, the connection is read on', async (t) => {
   const { port } = await start(t, (request, response) => {
     response.end('answered');

@@ -102,11 +102,9 @@ function connect(server, socket, read) {
   if (socket._owner) unshift();
   // Before the tick in which a session reads these bytes, even if it has been destroyed.
   else if (isSession) process.nextTick(unshift);
-  if (isSession) {
-    // A connection of another protocol has no session, and no listener of Node.
-    socket.on('error', () => {});
-    server.prependOnceListener('session', onSession);
-  }
+  // Over TLS Node has a listener, also where HTTP has left the socket to the program; and a connection of another protocol has no session.
+  if (isSession || event === 'secureConnection') socket.on('error', () => {});
+  if (isSession) server.prependOnceListener('session', onSession);
   try {
     if (event === 'secureConnection') emitConnection(server, socket);
   } finally {

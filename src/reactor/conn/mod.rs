@@ -318,8 +318,9 @@ impl Connection {
         match (first, last) {
             (Some(first), _) => first,
             (None, _) if self.engine.close_received() => Cause::Closed,
+            // For an HTTP server it is an end, as in Node.
             (None, Cause::Fin | Cause::Reset | Cause::CloseTimeout)
-                if ended && self.transport.stream().is_cut() =>
+                if ended && !self.life.is_relayed() && self.transport.stream().is_cut() =>
             {
                 Cause::Reset
             }
