@@ -76,7 +76,10 @@ class Remains {
     const key = Object.getOwnPropertySymbols(http).find(({ description }) => description === 'http.server.connections');
     /** @type {AnySocket[]} */
     const sockets = key === undefined ? [] : http[key].idle().map((/** @type {{ socket: AnySocket }} */ parser) => parser.socket);
-    return sockets.filter((socket) => this.sockets.has(socket) && !socket._httpMessage && socket.writableLength === 0 && socket.writable && socket.readable);
+    // Without an answer, bytes that a reactor has read can be on their way to it.
+    const waits = (/** @type {any} */ { _httpMessage: response, bytesWritten, readable, readableLength, writable, writableLength }) =>
+      readable && writable && !response && bytesWritten !== 0 && readableLength + writableLength === 0;
+    return sockets.filter((socket) => this.sockets.has(socket) && waits(socket));
   }
 
   /** The next process has the port. */
