@@ -1,6 +1,6 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, fstatSync, mkdirSync, readdirSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:http2';
 import { createRequire } from 'node:module';
@@ -1014,6 +1014,51 @@ inMode('a new process that closes before it takes: the old one goes on', async (
   for (const ws of all) t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
   await t.throwsAsync(wss.handover(), { message: /has closed/ });
 });
+
+inMode('a process before that ends while the new one connects: the port is bound', async (t) => {
+  const path = place(t);
+  const before = net.createServer().listen(path);
+  await once(before, 'listening');
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', handover: path });
+  t.teardown(() => wss.close());
+  before.close();
+  await once(wss, 'listening');
+  t.truthy(wss.address().port);
+});
+
+/** Null: it is not open. */
+function inode(fd) {
+  try {
+    return fstatSync(fd).ino;
+  } catch {
+    return null;
+  }
+}
+
+for (const kind of ['ahead', 'port', 'whole']) {
+  inMode(`a new process that closes before '${kind}' uses nothing of that`, async (t) => {
+    const path = place(t);
+    const old = await version(t, 'v0', 0, path);
+    const ws = await open(old.port);
+    const wss = new WebSocketServer({ port: old.port, host: '127.0.0.1', handover: path });
+    const closed = once(wss, 'close');
+    const { _handover: handover } = wss;
+    const { onTaking } = Object.getPrototypeOf(handover);
+    handover.onTaking = (report, bind) => {
+      const { fd } = report;
+      if (report.kind !== kind) return Reflect.apply(onTaking, handover, [report, bind]);
+      wss.close();
+      for (const name of ['foresee', 'take']) handover[name] = () => t.fail(name);
+      // Another file can have its number.
+      const opened = inode(fd);
+      Reflect.apply(onTaking, handover, [report, () => t.fail('bind')]);
+      if (opened !== null) t.not(inode(fd), opened);
+    };
+    await closed;
+    await until(() => old.output.includes('did not take the connections'));
+    t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
+  });
+}
 
 inMode('a new process that closes at once: the old one does not begin', async (t) => {
   const path = place(t);

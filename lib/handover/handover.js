@@ -33,8 +33,8 @@ const PATIENCE = 10_000;
 const SETTLING = 1000;
 const STEP = 5;
 
-/** Errors of `connect` that mean that no process listens. */
-const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
+/** Errors of `connect` that mean that no process listens. The last one: it has ended meanwhile. */
+const NOBODY = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET']);
 
 /** How often a process tries again: others have come before it, or one is about to be at the path. */
 const MOST_TRIES = 10;
