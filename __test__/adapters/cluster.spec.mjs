@@ -42,6 +42,21 @@ test('two servers that start in one tick with one adapter: the second one is ref
   t.deepEqual(starts.map(({ status }) => status), ['fulfilled', 'rejected']);
 });
 
+test('a node that starts while its process stands still waits for the others all the same', async (t) => {
+  const options = own();
+  const { node } = await nodeOf(t, options);
+  const adapter = cluster.clusterAdapter(options);
+  t.teardown(() => adapter.close());
+  const discover = adapter.discover.bind(adapter);
+  adapter.discover = async () => {
+    const links = await discover();
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500));
+    return links;
+  };
+  await adapter.start({ id: 'f'.repeat(12), deliver() {}, lost() {}, report() {} });
+  t.true(adapter.ready.has(node.id));
+});
+
 for (const limit of [0, 1000]) {
   test(`limit ${limit}: messages that do not fit are lost and told, and others come`, async (t) => {
     const options = { ...own(), limit };

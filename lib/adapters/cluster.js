@@ -78,7 +78,7 @@ class ClusterAdapter {
     this.node = node;
     try {
       const links = await this.discover();
-      await within(TIMEOUT, Promise.all(links.map((link) => link.mutual)));
+      await within(Promise.all(links.map((link) => link.mutual)));
     } catch (error) {
       await this.close();
       throw error;
@@ -228,20 +228,17 @@ class Outgoing {
     const request = ++this.lastRequest;
     // Otherwise with all others, once it is open.
     if (!this.socket.connecting) this.socket.write(frame(SUBSCRIBE, this.bodyOf(request, topics)));
-    return new Promise((resolve) => {
-      const one = { topics, isLate: this.isLate, resolve: () => resolve() };
-      this.pending.set(request, one);
-      if (this.isLate) return resolve();
-      // Not one timeout: it would be over when this process has stood still itself.
-      let left = TIMEOUT / TICK;
-      const waiting = setInterval(() => {
-        if (this.pending.has(request) && --left > 0) return;
-        clearInterval(waiting);
-        if (left > 0) return;
-        one.isLate = this.isLate = true;
-        resolve();
-      }, TICK).unref();
-    });
+    const { isLate } = this;
+    /** @type {Promise<void>} */
+    const known = new Promise((resolve) => this.pending.set(request, { topics, isLate, resolve }));
+    return isLate ? Promise.resolve() : this.wait(request, known);
+  }
+
+  /** @type {(request: number, known: Promise<void>) => Promise<void>} */
+  async wait(request, known) {
+    await within(known);
+    const one = this.pending.get(request);
+    if (one !== undefined) one.isLate = this.isLate = true;
   }
 
   /** @type {(request: number, topics: string[]) => Buffer} */
@@ -452,12 +449,14 @@ async function removeStale(socket) {
   }
 }
 
-/** @type {(milliseconds: number, promise: Promise<unknown>) => Promise<void>} */
-async function within(milliseconds, promise) {
+/** Resolves with the promise, or after `TIMEOUT` without it. @param {Promise<unknown>} promise @returns {Promise<void>} */
+async function within(promise) {
   let timer;
-  const end = new Promise((resolve) => (timer = setTimeout(resolve, milliseconds)));
+  let left = TIMEOUT / TICK;
+  // Not one timeout: it would be over when this process has stood still itself.
+  const end = new Promise((resolve) => (timer = setInterval(() => --left > 0 || resolve(undefined), TICK)));
   await Promise.race([promise, end]);
-  clearTimeout(timer);
+  clearInterval(timer);
 }
 
 /** @type {(options?: { name?: string, limit?: number } | null) => Adapter} */
