@@ -28,6 +28,29 @@ test('after a reconnect, messages that are the next ones do not wait, and one th
   t.deepEqual(member.heard, ['next', 'missing']);
 });
 
+test('messages that come with the answer about a short history are no gap', async (t) => {
+  const broker = new Broker();
+  const { members: [member], server } = await openNode(t, broker.adapter(), 1, { topicOptions: () => ({ history: 5 }) });
+  const [adapter] = broker.adapters;
+  const { server: other } = await openNode(t, broker.adapter(), 0, { topicOptions: () => ({ history: 5 }) });
+  await subscribe(member.ws, 'topic');
+  const { deliver } = adapter.node;
+  const onTheirWay = [];
+  adapter.node.deliver = (...values) => onTheirWay.push(values);
+  const read = adapter.history.bind(adapter);
+  adapter.history = async (...values) => {
+    const page = await read(...values);
+    if (values[1] !== 'latest') setImmediate(() => onTheirWay.splice(0).forEach((one) => deliver(...one)));
+    return page;
+  };
+  const texts = Array.from({ length: 20 }, (_, n) => `message ${n}`);
+  await Promise.all(texts.map((text) => other.publish('topic', text, { receipt: true })));
+  adapter.node.lost();
+  await hears(member, texts.at(-1));
+  t.deepEqual(member.heard, texts);
+  t.is(server.metrics().adapter.gaps, 0);
+});
+
 test('readings that the broker does not answer hold up no others for long', async (t) => {
   const broker = new Broker();
   const { members: [member], server } = await openNode(t, broker.adapter(), 1, KEPT);

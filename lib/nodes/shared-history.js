@@ -3,6 +3,8 @@
 // The history of a topic that all nodes share. The broker has it and gives the positions; this node keeps the same
 // messages in its reactors while it has subscribers, so it reads each of them once, however many subscribers come back.
 
+const { setImmediate: turn } = require('node:timers/promises');
+
 const { Backoff } = require('../base/backoff');
 const { decode } = require('./envelope');
 
@@ -275,6 +277,11 @@ class SharedHistory {
       const { earlier = [], messages, position, recovered } = page;
       const [first] = messages;
       const isEnd = since === 'latest';
+      if (!recovered && (await this.bridge(reading))) {
+        since = /** @type {Position} */ (topic.position);
+        continue;
+      }
+      if (reading !== this.reading) return;
       if (typeof since === 'string') {
         this.restart(isEnd || first === undefined ? position : { epoch: position.epoch, offset: first.position.offset - 1 });
       }
@@ -293,6 +300,17 @@ class SharedHistory {
       // A page without the next message would be the same again.
       since = topic.offset === before ? 'latest' : { epoch: position.epoch, offset: topic.offset };
     }
+  }
+
+  /** Whether the next messages came meanwhile: in a short history others take their places soon. @param {number} reading */
+  async bridge(reading) {
+    // They can be in a socket that is read after the one with the page.
+    await turn();
+    if (reading !== this.reading) return false;
+    const { topic } = this;
+    const before = topic.offset;
+    for (const { bytes, position } of this.arrived) this.apply(bytes, position);
+    return topic.offset !== before;
   }
 
   /** The history begins after this position here; members are told how much they missed. @param {Position} position */
