@@ -169,6 +169,19 @@ session('order: compressed messages, pings, callbacks, close', ALL, async ({ ws,
   await peer.send(CLOSE);
 });
 session('what is not deflate', ALL, ({ peer }) => peer.send(compressed(1, Buffer.from('ffffff', 'hex'))));
+// A block with BFINAL ends a stream, and what follows in its frame counts no more.
+const final = (text, after = '00') => Buffer.concat([zlib.deflateRawSync(text), Buffer.from(after, 'hex')]);
+for (const [title, frames] of Object.entries({
+  'a block with BFINAL, and messages': [compressed(1, final('one')), compressed(1, final('two', '')), compressed(1, raw('three'))],
+  'a block with BFINAL, and more in its frame': [compressed(1, Buffer.concat([final('one', ''), raw('two')])), compressed(1, final('three', 'ffff'))],
+  'a block with BFINAL in each fragment': [compressed(1, final('one'), false), frame(0, final('two')), compressed(1, raw('three'))],
+  'a block with BFINAL that is empty': [compressed(1, Buffer.from([3, 0])), compressed(1, Buffer.from([3, 0, 0])), compressed(1, raw('three'))],
+  'a block with BFINAL, and a reference to what is before': [compressed(1, final('hello')), compressed(1, Buffer.from('f200110000', 'hex'))],
+  'a block with BFINAL that ends with its fragment': [compressed(1, final('one', ''), false), frame(0, raw('two'))],
+  'a block with BFINAL that the trailer ends': [compressed(1, Buffer.from([1])), compressed(1, raw('two')), compressed(1, raw('three'))],
+})) {
+  session(title, ALL, ({ peer }) => peer.send(Buffer.concat([...frames, CLOSE])));
+}
 session('RSV1 of a continuation', ALL, ({ peer }) => peer.send(Buffer.concat([frame(1, 'a', false), compressed(0, 'b')])));
 session('RSV1 of a control frame', ALL, ({ peer }) => peer.send(compressed(9, 'p')));
 session('invalid UTF-8 that was compressed', ALL, ({ peer }) => peer.send(compressed(1, raw(Buffer.from('c328', 'hex')))));

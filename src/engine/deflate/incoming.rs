@@ -106,16 +106,19 @@ impl Incoming {
         let mut sink = Sink { out: message, limit, utf8, scratch: &mut shared.scratch };
         let inflated = inflater.inflate_held(held.as_deref(), &mut sink);
         let inflated = inflated.and_then(|()| inflater.feed(bytes, &mut sink));
-        let inflated = inflated.and_then(|()| if message_end { inflater.finish(&mut sink) } else { Ok(()) });
+        let inflated =
+            inflated.and_then(|()| if message_end { inflater.finish(&mut sink) } else { Ok(None) });
         shared.work += work + message.len() - before;
-        let ended = frame_end && inflater.end_frame();
+        if frame_end {
+            inflater.end_frame();
+        }
         if let Some(inflater) = passing {
             shared.give_inflater(inflater);
         }
-        inflated?;
+        let end = inflated?;
         drop(shared);
         if message_end {
-            self.end_message(pool, message, ended);
+            self.end_message(pool, message, end);
         }
         Ok(())
     }
@@ -133,10 +136,10 @@ impl Incoming {
         }
     }
 
-    /// `ended`: the DEFLATE stream has ended too.
-    fn end_message(&mut self, pool: &Pool, message: &[u8], ended: bool) {
+    /// `end`: where in it a DEFLATE stream has ended.
+    fn end_message(&mut self, pool: &Pool, message: &[u8], end: Option<usize>) {
         self.begun = false;
-        self.remember(message, ended);
+        self.remember(message, end);
         if !self.takeover {
             self.give_context(pool);
         }
@@ -163,13 +166,13 @@ impl Incoming {
         }
     }
 
-    fn remember(&mut self, message: &[u8], ended: bool) {
+    fn remember(&mut self, message: &[u8], end: Option<usize>) {
         let Some(history) = &mut self.history else { return };
-        if ended {
+        if end.is_some() {
             *history = Vec::new();
-            return;
         }
-        let newest = message.get(message.len().saturating_sub(self.window)..).unwrap_or_default();
+        let start = message.len().saturating_sub(self.window).max(end.unwrap_or_default());
+        let newest = message.get(start..).unwrap_or_default();
         let excess = (history.len() + newest.len()).saturating_sub(self.window);
         history.drain(..excess.min(history.len()));
         history.reserve_exact(newest.len());

@@ -15,6 +15,8 @@ pub const INFLATER_BYTES: usize = 48 << 10;
 pub(super) struct Inflater {
     zlib: Box<Inflate>,
     stream: Stream,
+    /// Where in the message the last stream ended.
+    end: Option<usize>,
 }
 
 /// Where a block with BFINAL leaves the input.
@@ -39,12 +41,13 @@ pub(super) struct Sink<'a> {
 
 impl Inflater {
     pub(super) fn new() -> Self {
-        Self { zlib: Box::new(Inflate::new(false, MAX_WINDOW_BITS)), stream: Stream::GoesOn }
+        Self { zlib: Box::new(Inflate::new(false, MAX_WINDOW_BITS)), stream: Stream::GoesOn, end: None }
     }
 
     pub(super) fn reset(&mut self) {
         self.zlib.reset(false);
         self.stream = Stream::GoesOn;
+        self.end = None;
     }
 
     /// Lets the next bytes refer to `history`, as if it had just come in.
@@ -53,13 +56,11 @@ impl Inflater {
         let _always_taken = self.zlib.set_dictionary(history);
     }
 
-    /// True: what follows begins anew.
-    pub(super) fn end_frame(&mut self) -> bool {
+    pub(super) fn end_frame(&mut self) {
         if self.stream == Stream::Ended {
             self.zlib.reset(false);
             self.stream = Stream::Over;
         }
-        self.stream == Stream::Over
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
@@ -70,11 +71,16 @@ impl Inflater {
         Ok(())
     }
 
-    /// Inflates the trailer that the sender cut off.
-    pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
-        if self.stream != Stream::GoesOn {
-            return Ok(());
+    /// Inflates the trailer that the sender cut off. Returns where in the message the last stream ended: later messages
+    /// cannot refer to what is before.
+    pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<Option<usize>, ErrorKind> {
+        if self.stream == Stream::GoesOn {
+            self.inflate_trailer(sink)?;
         }
+        Ok(self.end.take())
+    }
+
+    fn inflate_trailer(&mut self, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
         // Between two blocks the inflater uses the trailer and stops at its end. A stream that was
         // cut off elsewhere takes the trailer, and the byte after it, for its missing bytes.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
@@ -85,11 +91,14 @@ impl Inflater {
             }
             rest = rest.get(used..).unwrap_or_default();
         }
-        if rest.len() == 1 || self.stream == Stream::Ended {
-            Ok(())
-        } else {
-            Err(ErrorKind::DeflateUnexpectedEnd)
+        if rest.len() == 1 {
+            // At the end of a block the inflater stops before it looks whether that was the last: the block whose end is the
+            // trailer can have BFINAL too.
+            self.run(&[], InflateFlush::SyncFlush, sink)?;
+        } else if self.stream == Stream::GoesOn {
+            return Err(ErrorKind::DeflateUnexpectedEnd);
         }
+        Ok(())
     }
 
     /// With [`InflateFlush::Block`] no further than to the end of a block. Returns the number of
@@ -107,7 +116,10 @@ impl Inflater {
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
             match status {
-                Ok(Status::StreamEnd) => self.stream = Stream::Ended,
+                Ok(Status::StreamEnd) => {
+                    self.stream = Stream::Ended;
+                    self.end = Some(sink.out.len());
+                }
                 Ok(Status::Ok | Status::BufError) if made == room_len => continue,
                 Ok(Status::Ok | Status::BufError) => {}
                 Err(InflateError::DataError) => return Err(self.what_is_wrong()),

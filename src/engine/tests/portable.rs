@@ -107,6 +107,40 @@ fn a_compressed_stream_moves_at_any_byte() {
     }
 }
 
+/// After a block with BFINAL nothing before it is remembered, for another engine or for after a release.
+#[test]
+fn a_compressed_stream_that_ended_is_forgotten() {
+    let config = Config::default();
+    let settings = Settings { movable: true, releasable: true, ..Settings::default() };
+    let begin = || deflate::engine(Role::Server, Params::default(), &settings);
+    // The last of each refers to bytes before the end, or is no block.
+    for (frames, kind) in [
+        (&[(0xc1, "59"), (0xc1, "5e")][..], ErrorKind::DeflateInvalidBlockType),
+        (&[(0xc1, "f2 48 cd c9 c9 07 04"), (0xc1, "f2 00 11 00 00")], ErrorKind::DeflateDistanceTooFar),
+        (&[(0xc1, "f3 48 cd c9 c9 07 00 00"), (0xc1, "f2 00 11 00 00")], ErrorKind::DeflateDistanceTooFar),
+        (
+            &[(0x41, "f3 48 cd c9 c9 07 00"), (0x80, "00 01 00 fe ff 78 00"), (0xc1, "f2 00 11 00 00")],
+            ErrorKind::DeflateDistanceTooFar,
+        ),
+    ] {
+        let stream: Vec<u8> =
+            frames.iter().flat_map(|(first, payload)| deflated_frame(*first, &hex(payload))).collect();
+        let expected = feed(&mut begin(), &config, &stream);
+        assert_eq!(expected.last(), Some(&Seen::Error(kind, 0)), "{frames:?}");
+        for size in 1..stream.len() {
+            let (mut moving, mut releasing) = (begin(), begin());
+            let (mut seen, mut same) = (Vec::new(), Vec::new());
+            for piece in stream.chunks(size) {
+                moving = moved(&moving, &config).unwrap_or(moving);
+                releasing.release_contexts();
+                seen.extend(feed(&mut moving, &config, piece));
+                same.extend(feed(&mut releasing, &config, piece));
+            }
+            assert_eq!((&seen, &same), (&expected, &expected), "{frames:?} in pieces of {size}");
+        }
+    }
+}
+
 #[test]
 fn an_outgoing_compressed_message_goes_on_elsewhere() {
     let config = Config::default();

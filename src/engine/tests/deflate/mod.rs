@@ -128,6 +128,18 @@ fn rfc_a_block_with_bfinal_in_fragments() {
     }
 }
 
+/// RFC 7692, section 7.2.1: the block that the trailer ends can have BFINAL. The next message begins anew; ws loses it.
+#[test]
+fn rfc_a_block_with_bfinal_that_the_trailer_ends() {
+    let (hello, refers) = ((0xc1, "f2 48 cd c9 c9 07 00"), (0xc1, "f2 00 11 00 00"));
+    for (last, seen) in [("01", ""), ("59", ""), ("f2 48 cd c9 c9 07 04", "Hello")] {
+        let before = [text("Hello"), text(seen)];
+        let too_far = Seen::Error(ErrorKind::DeflateDistanceTooFar, 0);
+        assert_eq!(takes(&[hello, (0xc1, last), hello]), [&before[..], &[text("Hello")]].concat(), "{last}");
+        assert_eq!(takes(&[hello, (0xc1, last), refers]), [&before[..], &[too_far]].concat(), "{last}");
+    }
+}
+
 /// Z01, and RFC 7692, section 6: only the first frame of a message has RSV1.
 #[test]
 fn z01_rsv1_out_of_place() {
