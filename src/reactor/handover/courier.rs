@@ -44,7 +44,7 @@ use rustix::net::{
 };
 
 use super::parcel::{self, Early, Parcel};
-use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays, Told};
+use super::{BATCH_BYTES, Copied, MOST, MOST_TOLD, Packed, Packs, Stays, Told};
 use crate::engine::portable::{Decoder, Encoder};
 use crate::reactor::{Command, ConnectionId, Handle, Transport};
 
@@ -65,8 +65,6 @@ const AHEAD: u8 = 10;
 
 /// Batches on their way: the system limits the descriptors that are.
 const MOST_UNHELD: usize = 4;
-/// Connections that are told ahead: the program of the other process has objects for all of them at once.
-const MOST_TOLD: usize = 1 << 14;
 /// The longest message.
 const MOST_BYTES: usize = parcel::LONGEST + 2 * BATCH_BYTES;
 /// Of a message without connections, from any program.
@@ -424,7 +422,7 @@ fn receive_port(
         }
         if kind == AHEAD {
             outcome.bytes += body.len();
-            let records = early.note(&body).ok_or_else(|| invalid("malformed heads"))?;
+            let records = early.note(&body).ok_or_else(|| invalid("malformed heads, or too many"))?;
             let (program, made) = channel();
             report(Report::Ahead(records, program));
             made.recv().map_err(|_ended| cancelled())?;

@@ -60,8 +60,10 @@ const BATCH_BYTES: usize = 4 << 20;
 const MUCH: usize = 4 << 10;
 /// Most connections that are looked at together for their heads.
 const LOOKS: usize = 1024;
-/// Longer heads are not told ahead.
+/// Longer heads are not told ahead, and refused.
 const SHORT_HEADS: usize = 4 << 10;
+/// Connections that are told ahead: the program of the other process has objects for all of them at once. It refuses more.
+const MOST_TOLD: usize = 1 << 14;
 
 /// Bytes that hold the state of most connections.
 const USUAL: usize = 1024;

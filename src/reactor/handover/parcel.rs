@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use super::{MOST_TOLD, SHORT_HEADS};
 use crate::bridge::layout;
 use crate::engine::handshake::{HeadLimits, HeadScanner, MAX_HEADERS, read_accept};
 use crate::engine::portable::{Decoder, Encoder, Portable};
@@ -147,12 +148,15 @@ impl Parcel {
 }
 
 impl Early {
-    /// Keeps the heads in a message. Returns them as the program knows them. `None`: they are none.
+    /// Keeps the heads in a message. Returns them as the program knows them. `None`: they are none, or no server of ours tells
+    /// as much.
     pub(super) fn note(&mut self, message: &[u8]) -> Option<Vec<u8>> {
         let from = &mut Decoder(message);
         let mut records = Vec::new();
         while !from.is_empty() {
             let heads = Heads::decode(from)?;
+            let is_short = heads.request.len() + heads.response.len() <= SHORT_HEADS;
+            (is_short && (self.count as usize) < MOST_TOLD).then_some(())?;
             let request = HeadScanner::default().parse(&heads.request, &HEADS).ok()??;
             let (protocol, extensions) = read_accept(&heads.response)?;
             let mut normal = Vec::new();
@@ -169,7 +173,7 @@ impl Early {
             }
             .encode(&mut records);
             self.heads.insert(heads.slot, (self.count, heads));
-            self.count = self.count.checked_add(1)?;
+            self.count += 1;
         }
         Some(records)
     }

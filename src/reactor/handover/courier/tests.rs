@@ -7,6 +7,7 @@ use std::os::unix::net::UnixListener;
 
 use super::*;
 use crate::reactor::ListenerConfig;
+use crate::reactor::handover::parcel::Heads;
 use crate::reactor::tests::{Client, PATIENCE, Server, frame};
 
 /// A server whose connections move.
@@ -495,7 +496,7 @@ fn an_old_process_that_says_something_else_gives_nothing() {
                 peer.send(HELLO, &hello(false), &[])?;
                 peer.send(AHEAD, &[7; 7], &[])
             },
-            "malformed heads",
+            "malformed heads, or too many",
         ),
         (
             "a connection that was not told ahead",
@@ -554,6 +555,36 @@ fn an_old_process_that_says_something_else_gives_nothing() {
     assert!(outcome.failure.is_none() && outcome.moved == 1, "{outcome:?}");
     client.write(&frame(0x81, Some([0; 4]), b"x"));
     client.expect("81 01 'x'");
+}
+
+/// The new process keeps what comes ahead until the end: as much as a server of ours tells, and no more.
+#[test]
+fn an_old_process_that_tells_without_end_gives_nothing() {
+    let new = server();
+    let heads = Heads {
+        slot: 0,
+        local: None,
+        remote: None,
+        request: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
+        response: b"HTTP/1.1 101 Switching Protocols\r\n\r\n".to_vec(),
+    };
+    let mut body = Vec::new();
+    heads.encode(&mut Encoder(&mut body));
+    let some = body.repeat(MOST_TOLD / 16);
+    let held = std::sync::atomic::AtomicUsize::new(0);
+    let outcome = take_from(&new, |peer| {
+        peer.receive_kind(HELLO)?;
+        peer.send(HELLO, &hello(false), &[])?;
+        for message in [&[&some[..]; 16][..], &[&body]].concat() {
+            peer.send(AHEAD, message, &[])?;
+            peer.receive_kind(HELD)?;
+            held.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    let failure = outcome.failure.unwrap().to_string();
+    assert_eq!((&failure[..], held.into_inner()), ("malformed heads, or too many", 16));
+    assert_serves(&new, &mut []);
 }
 
 /// Each of these is a connection that ends, and no other one does.

@@ -7,11 +7,12 @@ use std::sync::mpsc::channel;
 
 use proptest::prelude::*;
 
-use super::parcel::{Early, LONGEST, Opened, Parcel, Rest, State};
-use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, Stays, Told};
+use super::parcel::{Early, Heads, LONGEST, Opened, Parcel, Rest, State};
+use super::{BATCH_BYTES, Copied, MOST, Packed, Packs, SHORT_HEADS, Stays, Told};
 use crate::bridge::admission::{Admission, Limits};
 use crate::bridge::rates::Rates;
 use crate::engine::deflate::Settings;
+use crate::engine::portable::{Decoder, Encoder};
 use crate::engine::{CloseCode, MessageKind};
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::{PeerSide, ReadClass};
@@ -647,6 +648,15 @@ fn heads_that_cannot_be_read_are_refused() {
         assert_eq!(Early::default().note(&strange), None);
     }
     assert!(Early::default().note(&[]).is_some_and(|records| records.is_empty()));
+    let mut heads = Heads::decode(&mut Decoder(&heads)).unwrap();
+    let mut note = |len: usize| {
+        let other = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".len() + heads.response.len();
+        heads.request = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(len - other)).into();
+        let mut message = Vec::new();
+        heads.encode(&mut Encoder(&mut message));
+        Early::default().note(&message)
+    };
+    assert!(note(SHORT_HEADS).is_some() && note(SHORT_HEADS + 1).is_none());
 }
 
 fn encoded(parcel: &Parcel) -> Vec<u8> {
