@@ -22,9 +22,11 @@ fuzz_target!(|input: Input<'_>| {
         server_max_window_bits: window(server),
         client_max_window_bits: window(client),
     };
-    let answer = negotiate(input.values.iter().copied(), &acceptance);
-    let joined = input.values.join(&b", "[..]);
-    let whole = (!input.values.is_empty()).then_some(&*joined);
+    // A parser of HTTP leaves no spaces at the ends of a field: alone they are a fault, before a comma they are none.
+    let values: Vec<&[u8]> = input.values.iter().map(|value| value.trim_ascii()).collect();
+    let answer = negotiate(values.iter().copied(), &acceptance);
+    let joined = values.join(&b", "[..]);
+    let whole = (!values.is_empty()).then_some(&*joined);
     let same = negotiate(whole.into_iter(), &acceptance).map_err(|_fault| ());
     assert_eq!(same, answer.clone().map_err(|_fault| ()));
 
