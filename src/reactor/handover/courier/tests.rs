@@ -269,6 +269,35 @@ fn a_new_process_whose_program_waits_says_that_it_runs() {
     assert!(outcome.failure.is_none() && outcome.moved == 1, "{outcome:?}");
 }
 
+/// Before it knows of connections, and before connections wait for it.
+#[test]
+fn a_new_process_answers_when_its_program_has() {
+    let (_start, begun) = channel();
+    let (keep, kept) = channel::<Sender<()>>();
+    let outcome = converse(
+        move |stream, report| take(stream, true, &begun, report),
+        move |peer| {
+            peer.receive_kind(HELLO)?;
+            peer.send(HELLO, &hello(false), &[])?;
+            for (kind, answer) in [(AHEAD, HELD), (READY, READY)] {
+                peer.send(kind, &[], &[])?;
+                peer.within(Duration::from_millis(50));
+                assert_eq!(peer.receive(0).unwrap_err().kind(), ErrorKind::TimedOut);
+                peer.within(PATIENCE);
+                kept.recv().unwrap().send(()).unwrap();
+                assert_eq!(peer.receive(0)?.0, answer);
+            }
+            Ok(())
+        },
+        move |report| {
+            if let Report::Alive(program) | Report::Ahead(_, program) = report {
+                keep.send(program).unwrap();
+            }
+        },
+    );
+    assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::UnexpectedEof);
+}
+
 /// A new process that wants to be told ahead.
 fn listen(peer: &mut Peer) -> io::Result<Vec<u8>> {
     peer.send(HELLO, &hello(true), &[])?;
@@ -306,6 +335,22 @@ fn a_new_process_that_was_told_ahead_has_nothing() {
         peer.receive(0).map(drop)
     });
     assert!(outcome.failure.is_none() && outcome.moved > 0, "{outcome:?}");
+}
+
+#[test]
+fn a_conversation_ends_when_the_program_needs_it_no_more() {
+    let (start, begun) = channel();
+    drop(start);
+    let outcome = converse(
+        move |stream, report| give(stream, &begun, report),
+        |peer| {
+            peer.send(HELLO, &hello(false), &[])?;
+            peer.receive_kind(HELLO)?;
+            peer.receive(0).map(drop)
+        },
+        |_| {},
+    );
+    assert_eq!(outcome.failure.unwrap().kind(), ErrorKind::Interrupted);
 }
 
 /// Connections leave when the other process has opened them.

@@ -14,6 +14,7 @@ use crate::bridge::rates::Rates;
 use crate::engine::deflate::Settings;
 use crate::engine::portable::{Decoder, Encoder};
 use crate::engine::{CloseCode, MessageKind};
+use crate::reactor::config::IN_PLACE;
 use crate::reactor::conn::life::Life;
 use crate::reactor::read::{PeerSide, ReadClass};
 use crate::reactor::tests::bridge::forward_with;
@@ -260,6 +261,27 @@ fn queued_output_leaves_once() {
         let sent = old.seen.try_iter().filter(|(_, seen)| *seen == Seen::Sent(1)).count();
         assert_eq!(sent, 1, "the callback of the send");
     }
+}
+
+#[test]
+fn what_is_sent_on_the_way_leaves_when_the_connection_stays() {
+    let mut old = Process::new();
+    let mut client = Client::asking(old.address);
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    old.turn();
+    let id = old.pack().packed[0].id;
+    let late = vec![7; IN_PLACE];
+    old.reactor.step(id, |conn, _| conn.send(MessageKind::Binary, true, &late));
+    old.turn();
+    assert!(
+        old.reactor.connections.get_mut(0).unwrap().write.queued() > IN_PLACE,
+        "the other process writes"
+    );
+    old.reactor.on_thaw(0, true);
+    old.turn();
+    client.expect_text(client::SWITCHED);
+    let expected = frame(0x82, None, &late);
+    assert!(client.read(expected.len()) == expected);
 }
 
 /// A send between the pack and the move is lost, and so is its callback.
@@ -802,7 +824,7 @@ fn connections_that_stay_say_why() {
     fn connection(reactor: &mut Turned) -> &mut Connection {
         reactor.connections.get_mut(0).unwrap()
     }
-    let acts: [(Option<&str>, Act); 9] = [
+    let acts: [(Option<&str>, Act); 10] = [
         (Some("closing"), |reactor| connection(reactor).read.peer = PeerSide::Ended),
         // Bytes that the consumer hands back come first.
         (Some("closing"), |reactor| connection(reactor).read.class = ReadClass::AwaitingHandback),
@@ -813,6 +835,11 @@ fn connections_that_stay_say_why() {
         (Some("unknown"), |reactor| reactor.handovers.forget(0)),
         (Some("unknown"), |reactor| {
             reactor.handovers.origins.get_mut(&0).unwrap().response = b"HTTP/1.1 200"[..].into()
+        }),
+        (Some("unknown"), |reactor| {
+            // An answer that its client does not read, such as to a health check.
+            connection(reactor).life = Life::Opening(Box::default());
+            connection(reactor).write.import(b"HTTP/1.1 200".to_vec());
         }),
         // The HTTP server has it.
         (None, |reactor| connection(reactor).life = Life::Relayed),
@@ -927,6 +954,25 @@ fn what_was_queued_and_sent_meanwhile_goes_on_when_the_program_accepts() {
         });
         assert!(got == expected);
     }
+}
+
+/// One has ended on its way.
+#[test]
+fn the_next_connection_of_a_slot_does_not_move() {
+    let mut old = Process::new();
+    let _client = Client::asking(old.address);
+    old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
+    let id = old.pack().packed[0].id;
+    old.reactor.step(id, |conn, _| conn.terminate());
+    old.turn();
+    let client = Client::connect(old.address);
+    let next = old.reactor.connections.next_id().unwrap();
+    assert_eq!(next.slot, id.slot);
+    let config = old.reactor.listeners.config(0).unwrap();
+    old.reactor.admit(next, Transport::from(client.0.try_clone().unwrap()), 0, config, Life::Open).unwrap();
+    old.reactor.on_given(&[id]);
+    old.reactor.on_moved(&[id]);
+    assert_eq!(old.reactor.connections.get(next).map(|it| it.read.class), Some(ReadClass::Frozen));
 }
 
 /// Another reactor has accepted it before.
