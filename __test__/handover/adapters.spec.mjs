@@ -39,7 +39,7 @@ function heardBy(ws) {
 for (const [kind, { has, histories = [0], start }] of Object.entries(BROKERS)) {
   // More messages come meanwhile than a history keeps.
   for (const history of histories) {
-    (has ? inMode.serial : test.skip)(`${kind}, histories of ${history}: nothing is lost, repeated or out of order, and entries stay`, async (t) => {
+    (has ? inMode : test.skip)(`${kind}, histories of ${history}: nothing is lost, repeated or out of order, and entries stay`, async (t) => {
       const path = place(t);
       const broker = { kind, place: await start(t) };
       const options = { broker, history, presenceGrace: 0 };
@@ -98,7 +98,7 @@ for (const [kind, { has, histories = [0], start }] of Object.entries(BROKERS)) {
 }
 
 for (const mode of ['native', 'noServer']) {
-  (hasRedis ? inMode.serial : test.skip)(`redis, on the port of an HTTP server, ${mode}: nothing is lost, repeated or out of order`, async (t) => {
+  (hasRedis ? inMode : test.skip)(`redis, on the port of an HTTP server, ${mode}: nothing is lost, repeated or out of order`, async (t) => {
     const path = place(t);
     const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
     const options = { broker, history: 1000, mode };
@@ -142,7 +142,7 @@ async function longWay(t, target, delay) {
 }
 
 for (const history of [0, 5]) {
-  (hasRedis ? inMode.serial : test.skip)(`redis far from the first process, histories of ${history}: two more take over, and nothing is lost`, async (t) => {
+  (hasRedis ? inMode : test.skip)(`redis far from the first process, histories of ${history}: two more take over, and nothing is lost`, async (t) => {
     const path = place(t);
     const { path: near } = await RedisServer.start(t);
     const options = { broker: { kind: 'redis', place: near }, history };
@@ -167,7 +167,7 @@ for (const history of [0, 5]) {
   });
 }
 
-(hasRedis ? inMode.serial : test.skip)('redis: the old process ends before the new one takes, which has messages all the same', async (t) => {
+(hasRedis ? inMode : test.skip)('redis: the old process ends before the new one takes, which has messages all the same', async (t) => {
   const path = place(t);
   const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
   const old = await version(t, 'v0', 0, path, { broker });
@@ -190,10 +190,10 @@ for (const history of [0, 5]) {
   ws.terminate();
 });
 
-(hasRedis ? inMode.serial : test.skip)('redis: the old process ends at once, and messages do not wait for it', async (t) => {
+(hasRedis ? inMode : test.skip)('redis: the old process ends at once, and messages do not wait for it', async (t) => {
   const path = place(t);
   const broker = { kind: 'redis', place: (await RedisServer.start(t)).path };
-  const old = await version(t, 'v0', 0, path, { broker: { kind: 'redis', place: await longWay(t, broker.place, 1000) } });
+  const old = await version(t, 'v0', 0, path, { broker: { kind: 'redis', place: await longWay(t, broker.place, 500) } });
   const other = await node(t, broker, 0);
   const ws = await open(old.port, '/topic');
   const heard = heardBy(ws);

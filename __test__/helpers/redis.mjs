@@ -22,6 +22,12 @@ export function isInstalled(program) {
   }
 }
 
+/** Also after a test that has timed out. */
+const started = new Set();
+process.on('exit', () => {
+  for (const { process: child } of started) child?.kill('SIGKILL');
+});
+
 /** A server with a socket in the file system: no port may be taken. */
 export class RedisServer {
   constructor(t, settings = {}) {
@@ -29,8 +35,7 @@ export class RedisServer {
     this.path = path.join(this.folder, 'socket');
     this.settings = settings;
     this.process = null;
-    // Also after a test that has timed out.
-    process.on('exit', () => this.process?.kill('SIGKILL'));
+    started.add(this);
     t.teardown(async () => {
       await this.kill();
       rmSync(this.folder, { recursive: true, force: true });

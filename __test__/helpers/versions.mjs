@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import WebSocket from 'ws';
 
-import { Child, ownOnPosix, ownSerial, test } from './index.mjs';
+import { Child, ownOnPosix, test } from './index.mjs';
 
 /** Tests of one file at the same time: each has some processes of its own, and time limits of the product hold for them. */
 const AT_ONCE = 6;
@@ -25,7 +25,6 @@ export function inMode(title, act) {
   });
 }
 inMode.skip = test.skip;
-inMode.serial = process.platform === 'win32' ? test.serial.skip : ownSerial;
 
 /** A folder that only this user can write to, with the path. */
 export function place(t) {
