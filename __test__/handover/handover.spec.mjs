@@ -589,6 +589,24 @@ inMode('a new process that leaves before MINE: the old one goes on with everythi
   t.regex(next.first, /listening/);
 });
 
+for (const first of ['', 'GET /one HTTP/1.1\r\nHost: x\r\n\r\n']) {
+  inMode(`on the port of an HTTP server: what opens while nothing is read moves, on a ${first ? 'kept' : 'new'} connection`, async (t) => {
+    const path = place(t);
+    const options = { mode: 'noServer' };
+    const old = await version(t, 'v0', 0, path, options);
+    const socket = raw(old.port, first);
+    await until(() => first === '' || socket.got.includes('v0 /one'));
+    socket.write(upgradeRequest({ line: 'GET /frozen HTTP/1.1' }));
+    socket.write('818100000000', 'hex');
+    await until(() => old.output.includes('asked'));
+    await version(t, 'v1', old.port, path, options);
+    socket.write('x');
+    await until(() => socket.got.includes('v1 /frozen 1 x'));
+    socket.destroy();
+    await exits(t, old);
+  });
+}
+
 inMode('on the port of an HTTP server: a kept connection goes on if the new process leaves', async (t) => {
   const path = place(t);
   const old = await version(t, 'v0', 0, path, { mode: 'native' });

@@ -5,6 +5,7 @@ use crate::engine::deflate::Params;
 
 use crate::reactor::conn::life::Life;
 use crate::reactor::conn::origin::Origin;
+use crate::reactor::read::ReadClass;
 use crate::reactor::upgrade;
 use crate::reactor::{Adoption, Conn, Consumer, Reactor};
 
@@ -21,6 +22,9 @@ impl<C: Consumer> Reactor<C> {
                 let report = chosen.is_none();
                 self.step_at(slot, |conn, consumer| {
                     if let Some(asked) = asked {
+                        if conn.handovers.freezes(asked.port) {
+                            conn.state.read.class = ReadClass::Frozen;
+                        }
                         conn.handovers.begin(slot, Origin::new(&asked, &response));
                     }
                     conn.open_adopted(consumer, (deflate, report), &response, &prefix);
