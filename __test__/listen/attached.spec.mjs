@@ -54,9 +54,9 @@ const OBSTACLES = {
   verifyClient: [HOOK, { verifyClient: () => true }],
   'verifyClient, later': [HOOK, {}, ({ options }) => (options.verifyClient = () => true), ({ options }) => (options.verifyClient = null)],
   handleProtocols: [HOOK, { handleProtocols: () => false }],
-  "'headers'": [HOOK, {}, (wss) => wss.on('headers', () => {})],
-  "'wsClientError'": [HOOK, {}, (wss) => wss.on('wsClientError', (error, socket) => socket.destroy())],
-  shouldHandle: [HOOK, {}, (wss) => (wss.shouldHandle = () => true)],
+  "'headers'": [HOOK, {}, (wss) => wss.on('headers', () => {}), (wss) => wss.removeAllListeners('headers')],
+  "'wsClientError'": [HOOK, {}, (wss) => wss.on('wsClientError', (error, socket) => socket.destroy()), (wss) => wss.removeAllListeners('wsClientError')],
+  shouldHandle: [HOOK, {}, (wss) => (wss.shouldHandle = () => true), (wss) => delete wss.shouldHandle],
   handleUpgrade: [HOOK, {}, (wss) => (wss.handleUpgrade = (...all) => WebSocketServer.prototype.handleUpgrade.apply(wss, all))],
   'emit of the WebSocketServer': [HOOK, {}, (wss) => (wss.emit = (...all) => http.Server.prototype.emit.apply(wss, all))],
   allowedOrigins: [HOOK, { allowedOrigins: () => true }],
@@ -114,6 +114,8 @@ for (const way of Object.keys(WAYS)) {
       if (end === undefined) continue;
       end(wss, server, note);
       await settled();
+      // Nothing reports that a hook has gone, either.
+      if (reason === HOOK) await isNative(t, wss, port);
       t.true(await isNative(t, wss, port), title);
     }
   });
