@@ -75,6 +75,7 @@ fn moves(bytes: &[u8]) {
     let is = |flag: u8| flags & flag != 0;
     let (config, pool) =
         (Config { max_payload: 1 << 16, skip_utf8_validation: is(1), ..Config::default() }, pool());
+    let window = 8 + (flags >> 4) % 8;
     let begin = || {
         let mut engine = Engine::new();
         if is(2) {
@@ -82,7 +83,7 @@ fn moves(bytes: &[u8]) {
                 server_no_context_takeover: is(4),
                 client_no_context_takeover: is(8),
                 server_max_window_bits: 15,
-                client_max_window_bits: 8 + (flags >> 4) % 8,
+                client_max_window_bits: window,
             };
             engine.enable_deflate(Role::Server, params, &settings(), &pool);
         }
@@ -100,5 +101,12 @@ fn moves(bytes: &[u8]) {
     assert!(from.is_empty() && again == state);
     let mut engine = Engine::import(again, &config, &settings(), &pool).expect("with the same settings");
     seen.extend(read(&mut engine, &config, &mut second.to_vec()));
-    assert_eq!(seen, whole);
+    // A context has a window of 32 KiB, whatever was agreed on; the state has the agreed one. So a peer that breaks the
+    // agreement, and refers to what is before it, can fail after a move only.
+    if is(2) && window < 15 && seen.last() == Some(&("error", Vec::new(), Some(1007))) {
+        seen.pop();
+        assert!(whole.starts_with(&seen));
+    } else {
+        assert_eq!(seen, whole);
+    }
 }
