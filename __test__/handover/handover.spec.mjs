@@ -1,4 +1,5 @@
 // Option `handover`: connections move to the next process. Each process is one of its own, the clients are here.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, fstatSync, mkdirSync, readdirSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -1233,6 +1234,46 @@ inMode('topics: members, histories, positions and presence move', async (t) => {
   t.deepEqual(texts.slice(0, -1), [Buffer.from('bytes'), ...expected]);
   t.true(JSON.parse(texts.at(-1)).recovered);
 });
+
+for (const topics of [{ slow: 'catch-up', history: 100 }, { slow: 'latest' }]) {
+  for (const perMessageDeflate of [false, true]) {
+    inMode(`members that do not read, and are behind, move: ${topics.slow}, ${perMessageDeflate ? 'compressed' : 'plain'}`, async (t) => {
+      const path = place(t);
+      const options = { perMessageDeflate, topics: { ...topics, limit: 16_384 } };
+      let current = await version(t, 'v0', 0, path, options);
+      const { port } = current;
+      const [reader, slow] = [await open(port, '/topic'), await open(port, '/topic')];
+      slow._socket.pause();
+      const [waits, got] = [[], []];
+      reader.on('message', (data) => data.length < 100 && waits.push(Number(data)));
+      slow.on('message', (data) => got.push(String(data)));
+      const sent = [];
+      const publish = async () => {
+        sent.push(`${sent.length} ${randomBytes(50_000).toString('hex')}`);
+        reader.send(JSON.stringify({ publish: sent.at(-1), key: `${sent.length}` }));
+        reader.send(JSON.stringify({ waits: true }));
+        await until(() => waits.length === sent.length);
+      };
+      do await publish();
+      while (waits.at(-1) <= options.topics.limit);
+      for (const name of ['v1', 'v2']) {
+        await publish();
+        await publish();
+        // They are not queued.
+        t.true(waits.at(-1) <= waits.at(-2));
+        const next = await version(t, name, port, path, options);
+        t.regex(await exits(t, current), /"moved":2,.*"behind":0/);
+        current = next;
+      }
+      await publish();
+      slow._socket.resume();
+      await until(() => got.length >= sent.length);
+      t.true(got.every((text, n) => text === sent[n]));
+      t.is(got.length, sent.length);
+      for (const ws of [reader, slow]) ws.close(1000);
+    });
+  }
+}
 
 inMode('messages of a history keep what is left of their ttl', async (t) => {
   const { exportServer, importServer } = createRequire(import.meta.url)('../../lib/handover/topics.js');

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Tell     heads of connections, while all goes on
-//! Copy     copies of long queues, as well
+//! Copy     copies of long queues, as well; missed messages of topics are queued before, and again before Pack
 //! Freeze   the listener does not accept, its connections are not read -> on_frozen, after all that was read
 //! Pack     some connections that can move as bytes, with duplicates of their sockets; they are not written any more
 //! Given    the other process has these
@@ -20,7 +20,7 @@ pub mod courier;
 pub(super) mod parcel;
 #[cfg(test)]
 #[cfg(unix)]
-mod tests;
+pub(super) mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -58,6 +58,8 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Queued output of this length is copied while its connection works: little of it is left to be packed.
 const MUCH: usize = 4 << 10;
+/// Bytes of missed messages that are queued for members of topics while they work, and again in the pause.
+const MISSED: usize = if cfg!(test) { 3 << 20 } else { 64 << 20 };
 /// Most connections that are looked at together for their heads.
 const LOOKS: usize = 1024;
 /// Longer heads are not told ahead, and refused.
@@ -161,6 +163,8 @@ pub(super) struct Handovers {
     origins: HashMap<u32, Origin>,
     /// By listener, while its connections are packed: the slots that are left.
     unpacked: HashMap<u32, Vec<u32>>,
+    /// Bytes of [`MISSED`] that are left.
+    room: usize,
 }
 
 impl Handovers {
@@ -224,11 +228,15 @@ impl<C: Consumer> Reactor<C> {
 
     /// Copies the output of some connections. `left`: of an earlier call, or all.
     pub(super) fn on_copy(&mut self, listener: u32, left: Option<Vec<u32>>, to: &Sender<Copied>) {
-        let mut left = left.unwrap_or_else(|| self.slots_of(listener));
+        let mut left = left.unwrap_or_else(|| {
+            self.handovers.room = MISSED;
+            self.slots_of(listener)
+        });
         let (mut copies, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES
             && let Some(slot) = left.pop()
         {
+            self.queue_missed(slot);
             let Some(origin) = self.handovers.origins.get_mut(&slot) else { continue };
             // Another process has an earlier one.
             origin.copied = None;
@@ -266,12 +274,15 @@ impl<C: Consumer> Reactor<C> {
 
     fn pack_some(&mut self, listener: u32) -> Packs {
         let mut slots = self.handovers.unpacked.remove(&listener).unwrap_or_else(|| {
+            let slots = self.slots_of(listener);
+            self.handovers.room = MISSED;
+            slots.iter().for_each(|&slot| self.queue_missed(slot));
             // Sends that wait for a long message that is being compressed.
             while self.writer.is_deferring() {
                 self.writer.begin_turn();
                 self.on_deferred();
             }
-            self.slots_of(listener).into_iter().rev().collect()
+            slots.into_iter().rev().collect()
         });
         let mut packs = Packs::default();
         let mut bytes = 0;
@@ -326,6 +337,9 @@ impl<C: Consumer> Reactor<C> {
                 continue;
             }
             let packed_at = self.handovers.origins.get(&id.slot).map_or(0, |origin| origin.packed_at);
+            if let Some((mut conn, consumer, _)) = self.conn_at(id.slot) {
+                conn.report_dropped(consumer);
+            }
             let Some((id, mut connection)) = self.detach(id.slot) else { continue };
             if connection.life.is_reported() {
                 match connection.write.take_moved(packed_at) {
@@ -339,6 +353,14 @@ impl<C: Consumer> Reactor<C> {
             }
             self.writer.forget(id, connection.write);
         }
+    }
+
+    fn queue_missed(&mut self, slot: u32) {
+        let mut room = self.handovers.room;
+        if let Some((mut conn, consumer, _)) = self.conn_at(slot) {
+            conn.catch_up(consumer, Some(&mut room));
+        }
+        self.handovers.room = room;
     }
 
     /// Connections of the listener go on here. `accepts`: the listener too.

@@ -12,6 +12,7 @@
 //!                          (catch-up)
 //!
 //!  a write has made room -> catch_up: kept messages, or messages of the ring from an offset on
+//!  the member moves to another process -> catch_up as well, with all or none
 //!  a connection has ended -> leaving: its memberships are taken back, some of them each turn
 //! ```
 //!

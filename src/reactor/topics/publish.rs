@@ -79,7 +79,7 @@ impl<C: Consumer> Reactor<C> {
             self.topics.remember(topic, Kept::new(message, now.checked_sub(age).unwrap_or(now), except));
         }
         for id in postponed {
-            self.step(id, |conn, consumer| conn.catch_up(consumer));
+            self.step(id, |conn, consumer| conn.catch_up(consumer, None));
         }
     }
 }

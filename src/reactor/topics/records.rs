@@ -178,7 +178,7 @@ impl Conn<'_> {
                 joined.backlogs.get_or_insert_default().insert(number, cursor);
             }
             self.state.following = Following::Lagging;
-            self.catch_up(consumer);
+            self.catch_up(consumer, None);
         } else {
             (first..=top).for_each(|offset| self.send_kept(consumer, number, offset));
         }

@@ -140,6 +140,12 @@ impl Ring {
         self.kept.get_mut(usize::try_from(place).ok()?)
     }
 
+    /// The messages from an offset on.
+    pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = &Prepared> {
+        let place = usize::try_from(offset.saturating_sub(self.oldest())).unwrap_or(usize::MAX);
+        self.kept.iter().skip(place).map(|kept| &kept.message)
+    }
+
     /// The same message, compressed in more ways.
     pub(super) fn replace(&mut self, offset: u64, message: Prepared) {
         let Some(kept) = self.get_mut(offset) else { return };

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::bridge::layout::{Cause, Slow};
+use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, Prepared};
 
 use super::publish::{Publishing, is_among};
-use crate::reactor::config::{COST_OF_CALL, LATEST_BYTES, LATEST_KEYS, WRITE_BUDGET};
+use super::ring::Ring;
+use crate::reactor::config::{COST_OF_CALL, LATEST_BYTES, LATEST_KEYS, MOVED_BESIDES, WRITE_BUDGET};
+use crate::reactor::read::ReadClass;
 use crate::reactor::topics::Following;
 use crate::reactor::{Conn, Consumer};
 
@@ -130,15 +133,27 @@ impl Latest {
     }
 }
 
+impl Backlog {
+    /// Bytes of frames of what can still be sent.
+    fn len(&self, ring: Option<&Ring>) -> usize {
+        let wire = |message: &Prepared| wire_len(message.payload().len(), false);
+        match self {
+            Self::Latest(latest) => latest.kept.values().map(|(_, message)| wire(message)).sum(),
+            Self::CatchUp(cursor) => ring.map_or(0, |ring| ring.from(cursor.next).map(wire).sum()),
+        }
+    }
+}
+
 impl Conn<'_> {
-    /// Sends missed messages, of each topic up to its `limit`.
-    pub(in crate::reactor) fn catch_up<C: Consumer>(&mut self, consumer: &mut C) {
+    /// Sends missed messages, of each topic up to its `limit`. With `room` the connection is about to move, and these
+    /// messages cannot: of each topic all are queued, or none. `room`: bytes left for all connections.
+    pub(in crate::reactor) fn catch_up<C: Consumer>(&mut self, consumer: &mut C, room: Option<&mut usize>) {
         if self.state.following != Following::Lagging {
             return;
         }
         let mut behind = self.topics.joined.get_mut(&self.id).and_then(|joined| joined.backlogs.take());
         if let Some(backlogs) = &mut behind {
-            self.serve_backlogs(consumer, backlogs);
+            self.serve_backlogs(consumer, backlogs, room);
         }
         let behind = behind.filter(|backlogs| !backlogs.is_empty());
         self.state.following = if behind.is_some() { Following::Lagging } else { Following::Live };
@@ -147,22 +162,43 @@ impl Conn<'_> {
         }
     }
 
-    fn serve_backlogs<C: Consumer>(&mut self, consumer: &mut C, backlogs: &mut Backlogs) {
+    fn serve_backlogs<C: Consumer>(
+        &mut self,
+        consumer: &mut C,
+        backlogs: &mut Backlogs,
+        mut room: Option<&mut usize>,
+    ) {
         backlogs.retain(|&number, behind| {
             if let Some(publishing) = self.topics.publishing.as_mut().filter(|it| it.topic == number) {
                 publishing.postponed.push(self.id);
                 return true;
             }
             let Some(topic) = self.topics.topics.get_mut(&number) else { return false };
-            let limit = topic.patience.limit;
-            if self.state.write.waiting() > limit / 2 {
-                return true;
+            let mut limit = topic.patience.limit;
+            match &mut room {
+                None if self.state.write.waiting() > limit / 2 => return true,
+                None => {}
+                Some(room) => match self.missed_to_queue(number, behind, limit).filter(|len| len <= room) {
+                    None => return true,
+                    Some(len) => (**room, limit) = (**room - len, usize::MAX),
+                },
             }
             match behind {
                 Backlog::Latest(latest) => self.serve_latest(consumer, latest, limit),
                 Backlog::CatchUp(cursor) => self.serve_ring(consumer, number, cursor, limit),
             }
         });
+    }
+
+    /// Bytes that a connection that moves lacks of a topic. `None`: they are too many; or the history has lost others, and the
+    /// consumer learns that too late to send something about it.
+    fn missed_to_queue(&mut self, number: u32, behind: &Backlog, limit: usize) -> Option<usize> {
+        self.topics.expire_one(number, self.timers.now());
+        let ring = self.topics.ring(number).map(|ring| &*ring);
+        let has_gap = matches!((behind, ring), (Backlog::CatchUp(it), Some(ring)) if it.next < ring.oldest());
+        let len = behind.len(ring);
+        let fits = self.state.write.waiting() + len <= limit.saturating_add(MOVED_BESIDES);
+        (fits && !(has_gap && self.state.read.class == ReadClass::Frozen)).then_some(len)
     }
 
     /// Sends kept messages, up to the limit of waiting bytes. False: those were all.

@@ -114,7 +114,7 @@ impl Conn<'_> {
         if end_wanted {
             consumer.on_end(self);
         }
-        self.catch_up(consumer);
+        self.catch_up(consumer, None);
         if done {
             self.finish();
         }

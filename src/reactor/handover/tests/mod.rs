@@ -21,10 +21,10 @@ use crate::reactor::tests::bridge::forward_with;
 use crate::reactor::tests::server::reactor;
 use crate::reactor::tests::turns::{Reports, Turned, until};
 use crate::reactor::tests::*;
-use crate::reactor::topics::Following;
 use crate::reactor::upgrade::accept;
 use crate::reactor::{
-    Connection, ConnectionId, DeflateConfig, Forward, Http, ListenerConfig, Reactor, ReactorConfig, Transport,
+    Connection, ConnectionId, Consumer, DeflateConfig, Forward, Http, ListenerConfig, Reactor, ReactorConfig,
+    Transport,
 };
 
 /// A process, whose listener has the number 0.
@@ -109,6 +109,48 @@ impl Process {
             .and_then(|&slot| self.reactor.connections.get_mut(slot))
             .map_or(0, |it| it.read.received)
     }
+}
+
+/// The next process does not take the connections.
+pub(in crate::reactor) fn give_up<C: Consumer>(old: &mut Reactor<C>) {
+    let (to, _copied) = channel();
+    old.on_copy(0, None, &to);
+    old.on_freeze(0);
+    let (to, _packs) = channel();
+    old.on_pack(0, &to);
+    old.on_thaw(0, true);
+}
+
+/// All connections of listener 0 that can move go to `new`, which has copies of their output before `meanwhile`. Returns these,
+/// and why others stay.
+pub(in crate::reactor) fn move_all<C: Consumer>(
+    old: &mut Reactor<C>,
+    new: &mut Reactor<C>,
+    meanwhile: impl FnOnce(&mut Reactor<C>),
+) -> (Vec<ConnectionId>, Vec<(&'static str, usize)>) {
+    let (to, copied) = channel();
+    old.on_copy(0, None, &to);
+    let Copied { copies, left } = copied.recv().unwrap();
+    assert!(left.is_empty());
+    let copies = copies.into_iter().map(|(slot, copy)| (slot.into(), copy)).collect();
+    let mut early = Early { copies, ..Early::default() };
+    meanwhile(old);
+    old.on_freeze(0);
+    let (to, packs) = channel();
+    old.on_pack(0, &to);
+    let Packs { packed, stay, is_last } = packs.recv().unwrap();
+    assert!(is_last);
+    let ids: Vec<ConnectionId> = packed.iter().map(|packed| packed.id).collect();
+    let parcels = packed.into_iter().map(|Packed { socket, state, .. }| {
+        let parcel = Parcel::decode(&state).expect("it was just encoded");
+        (Transport::from(std::net::TcpStream::from(socket)), parcel.complete(&mut early).unwrap())
+    });
+    new.on_import(0, parcels.collect());
+    old.on_given(&ids);
+    old.on_moved(&ids);
+    old.on_thaw(0, true);
+    new.on_thaw(0, true);
+    (ids, stay.by_name().filter(|&(_, count)| count > 0).collect())
 }
 
 /// What a client sends after its request: fragments of text that is cut within characters, pings within and between
@@ -824,12 +866,11 @@ fn connections_that_stay_say_why() {
     fn connection(reactor: &mut Turned) -> &mut Connection {
         reactor.connections.get_mut(0).unwrap()
     }
-    let acts: [(Option<&str>, Act); 10] = [
+    let acts: [(Option<&str>, Act); 9] = [
         (Some("closing"), |reactor| connection(reactor).read.peer = PeerSide::Ended),
         // Bytes that the consumer hands back come first.
         (Some("closing"), |reactor| connection(reactor).read.class = ReadClass::AwaitingHandback),
         (Some("asked"), |reactor| connection(reactor).life = Life::AwaitingDecision(Box::default())),
-        (Some("behind"), |reactor| connection(reactor).following = Following::Lagging),
         (Some("long"), |reactor| connection(reactor).write.import(vec![0; LONGEST])),
         (Some("busy"), |reactor| reactor.handovers.attach(0, b"", true)),
         (Some("unknown"), |reactor| reactor.handovers.forget(0)),

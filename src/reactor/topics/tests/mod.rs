@@ -4,6 +4,8 @@ mod compressed;
 mod history;
 mod members;
 mod model;
+#[cfg(unix)]
+mod moves;
 mod restart;
 mod slow;
 mod stage;

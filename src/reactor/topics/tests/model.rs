@@ -64,12 +64,16 @@ struct Model {
 }
 
 impl Model {
-    fn new(reactors: usize, seed: u64) -> Self {
-        let listening = ListenerConfig::default();
+    fn stage(reactors: usize) -> Stage {
+        let listening = ListenerConfig { movable: Some(0), ..ListenerConfig::default() };
         let mut stage = Stage::with(reactors, ReactorConfig::default(), listening, Some(4 << 10));
         (1..).zip(TOPICS).for_each(|(number, settings)| stage.topic(number, settings));
+        stage
+    }
+
+    fn new(reactors: usize, seed: u64) -> Self {
         Self {
-            stage,
+            stage: Self::stage(reactors),
             dice: Dice(seed | 1),
             peers: Vec::new(),
             left: Vec::new(),
@@ -79,7 +83,7 @@ impl Model {
         }
     }
 
-    fn step(&mut self, closes: bool) {
+    fn step(&mut self, closes: bool, moves: bool) {
         let peer = self.dice.roll(self.peers.len().max(1));
         let topic = self.dice.roll(TOPICS.len());
         match self.dice.roll(100) {
@@ -87,6 +91,8 @@ impl Model {
             _ if self.peers.is_empty() => {}
             3 if closes && self.dice.roll(2) == 0 => self.half_close(peer),
             3 if closes => self.close(peer),
+            #[cfg(unix)]
+            3 if moves => self.replace(),
             4..10 => self.subscribe(peer, topic),
             10..13 => self.unsubscribe(peer, topic),
             13..16 => self.peers[peer].stalled = !self.peers[peer].stalled,
@@ -98,6 +104,48 @@ impl Model {
                 self.look();
             }
             _ => self.read(),
+        }
+    }
+
+    /// Another process takes all connections over, after a first try.
+    #[cfg(unix)]
+    fn replace(&mut self) {
+        use crate::reactor::handover::tests::{give_up, move_all};
+        self.turn();
+        while self.stage.reactors[0].is_behind() {
+            self.turn();
+        }
+        let mut old = std::mem::replace(&mut self.stage, Self::stage(1));
+        for (topic, [_, _, history, ..]) in
+            (1..).zip(TOPICS).filter(|(_, settings)| settings[TOPIC_HISTORY] > 0)
+        {
+            let top = self.published[topic as usize - 1].len() as u32;
+            let first = top.saturating_sub(history) + 1;
+            self.stage.about(OUT_RESTART, topic, 0, 0, &words(&[first - 1, 0, 0]));
+            let ring = old.reactors[0].topics.ring(topic).unwrap();
+            for offset in first..=top {
+                self.stage.publish(topic, ring.get_mut(offset.into()).unwrap().message.payload());
+            }
+        }
+        self.stage.settle();
+        if self.dice.roll(2) == 0 {
+            give_up(&mut old.reactors[0]);
+        }
+        let (moved, stay) = move_all(&mut old.reactors[0], &mut self.stage.reactors[0], |_| {});
+        assert_eq!(stay, []);
+        std::mem::swap(&mut self.stage, &mut old);
+        self.stage.turn();
+        self.look();
+        self.stage = old;
+        self.stage.turn();
+        let opened: Vec<_> = std::mem::take(&mut self.stage.reported);
+        let opened: Vec<_> = opened.iter().filter(|record| record.kind == IN_OPEN).collect();
+        assert_eq!((moved.len(), opened.len()), (self.peers.len(), self.peers.len()));
+        for peer in &mut self.peers {
+            let place = moved.iter().position(|id| *id == peer.id).unwrap();
+            let generation = u32::from_le_bytes(*opened[place].payload.first_chunk().unwrap());
+            peer.id = ConnectionId { slot: opened[place].slot, generation };
+            peer.joined.keys().for_each(|&topic| self.stage.join(peer.id, number(topic)));
         }
     }
 
@@ -357,21 +405,27 @@ fn is_part_of<T: PartialEq>(some: &[T], all: &[T]) -> bool {
 }
 
 /// `TOPICS_STEPS` is the number of steps for each of the seeds.
-fn run(reactors: usize, closes: bool) {
+fn run(reactors: usize, closes: bool, moves: bool) {
     let steps = std::env::var("TOPICS_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(2500);
     for seed in 1..=2_u64 {
         let mut model = Model::new(reactors, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        (0..steps).for_each(|_| model.step(closes));
+        (0..steps).for_each(|_| model.step(closes, moves));
         model.end();
     }
 }
 
 #[test]
 fn what_everybody_gets_is_what_the_model_says() {
-    run(1, false);
+    run(1, false, false);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_everybody_gets_when_processes_are_replaced_is_what_the_model_says() {
+    run(1, false, true);
 }
 
 #[test]
 fn the_same_with_several_reactors_and_connections_that_end_and_come_back() {
-    run(3, true);
+    run(3, true, false);
 }
