@@ -395,7 +395,9 @@ fn copied_output_leaves_once() {
             assert!(copied.recv().unwrap().copies.is_empty());
             early.copies.clear();
         }
-        if more {
+        // The second time, the kernel has also taken some that came after the copy.
+        for _ in 0..usize::from(more) + usize::from(more && reads > all) {
+            old.until(|_| read(&mut got, reads.min(expected.len())));
             old.reactor.step_at(0, |conn, _| {
                 conn.send(MessageKind::Text, true, b"more");
             });
@@ -542,17 +544,17 @@ fn a_paused_connection_is_paused_where_it_goes_on() {
     until(&mut new.reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Text(b"later".to_vec())));
 }
 
-/// A closing handshake ends where it began.
+/// A closing handshake ends where it began, also while others move.
 #[test]
 fn a_closing_connection_stays() {
     let script = Script::on_open(|conn| conn.close(None, b""));
     let mut old = Process::with(script, ListenerConfig::default());
-    let mut new = Process::new();
     let mut client = Client::connect(old.address);
     client.write(UPGRADE.as_bytes());
     old.until(|reactor| reactor.connections.get_mut(0).is_some_and(|it| it.is_open()));
     old.turn();
-    assert_eq!(old.hand_over(&mut new, 0), 1);
+    let Packs { packed, stay, .. } = old.pack();
+    assert_eq!((packed.len(), stay.by_name().next()), (0, Some(("closing", 1))));
     client.write(&frame(0x88, Some([0; 4]), b""));
     client.end();
     old.until(|reactor| reactor.connections() == 0);
@@ -690,6 +692,9 @@ fn heads_that_came_before_are_not_sent_again() {
     upgraded(&mut old, 2);
     assert_eq!([1, 2, 3].map(|most| old.tell(most).0.heads.len()), [1, 2, 2]);
     let slots = old.reactor.connections.slots();
+    let named = Some("192.0.2.7:4711".parse().unwrap());
+    old.reactor.handovers.origins.values_mut().for_each(|origin| origin.client = named);
+    assert!(old.tell(2).0.heads.values().all(|(_, heads)| heads.remote == named));
     old.reactor.handovers.origins.get_mut(&slots[0]).unwrap().request = vec![b'x'; 1 << 12].into();
     assert_eq!(old.tell(2).0.heads.len(), 1, "it is long");
 }
@@ -785,9 +790,13 @@ fn all_state_of_a_connection_moves_again() {
 
 #[test]
 fn all_state_of_a_connection_before_its_request_moves_again() {
-    let named = Some("192.0.2.7:4711".parse().unwrap());
-    for (client, proxied, unread) in [(named, false, "GET / HT"), (None, true, "PROXY TC"), (None, false, "")]
-    {
+    let named = |address: &str| Some(address.parse().unwrap());
+    for (client, proxied, unread) in [
+        (named("192.0.2.7:4711"), false, "GET / HT"),
+        (named("[2001:db8::7]:4711"), false, "GET / HT"),
+        (None, true, "PROXY TC"),
+        (None, false, ""),
+    ] {
         let mut new = Process::new();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = Client::connect(listener.local_addr().unwrap());
@@ -856,6 +865,10 @@ fn a_connection_that_this_version_cannot_have_is_refused() {
         new.reactor.on_thaw(0, true);
         new.until(|reactor| reactor.connections() == 1);
         assert_eq!(new.reactor.metrics.tally.refused, 1);
+        assert!(
+            new.seen.try_iter().all(|(_, seen)| seen != Seen::Closed),
+            "the consumer does not know of it"
+        );
         drop(other);
     }
 }
