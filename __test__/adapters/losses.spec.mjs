@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
+import { encodeHanded } from '../../lib/nodes/envelope.js';
 import { WebSocketServer } from '../helpers/impl.mjs';
 import { hears, openNode, subscribe } from '../helpers/nodes.mjs';
 import { Broker } from '../helpers/memory-broker.mjs';
@@ -295,3 +296,17 @@ test('the wrong shape of an adapter is a TypeError that names the method', (t) =
   t.throws(() => new WebSocketServer({ noServer: true, adapterLimit: -1 }), { instanceOf: RangeError });
   t.throws(() => new WebSocketServer({ noServer: true, adapterOverflow: 'wait' }), { instanceOf: TypeError });
 });
+
+for (const gaps of [0, 1]) {
+  test(`a process before that ${gaps === 0 ? 'has handed on all messages: no gap' : 'has ended before it handed messages on: a gap'}`, async (t) => {
+    const broker = new Broker({ history: false });
+    const { members: [{ ws }], server } = await openNode(t, broker.adapter());
+    await subscribe(ws, 'topic');
+    const { clusterNode } = server._topics;
+    clusterNode.hold();
+    await clusterNode.succeed({ id: 'f'.repeat(12), last: 0 }, []);
+    if (gaps === 0) clusterNode.deliver('', encodeHanded(null, true, Buffer.alloc(0)));
+    await clusterNode.arrive(Promise.resolve());
+    t.is(server.metrics().adapter.gaps, gaps);
+  });
+}

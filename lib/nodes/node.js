@@ -221,10 +221,15 @@ class ClusterNode {
   /** The connections are here, or none will be. Resolves when messages do not wait any more. @param {Promise<void>} left The process before has left, or has handed on all messages */
   async arrive(left) {
     if (this.awaited === 0) return;
-    this.handing = setTimeout(() => this.release(), HANDING);
+    // What came only to the process before is lost.
+    const giveUp = () => {
+      this.isWhole = false;
+      this.release();
+    };
+    this.handing = setTimeout(giveUp, HANDING);
     const released = new Promise((resolve) => (this.onReleased = () => resolve(undefined)));
     this.releaseIfDone();
-    left.then(() => this.catchUp()).then(() => this.awaited !== 0 && this.release());
+    left.then(() => this.catchUp()).then(() => this.awaited !== 0 && giveUp());
     await released;
   }
 
