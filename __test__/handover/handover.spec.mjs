@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import net from 'node:net';
 import { dirname, join } from 'node:path';
 
-import { Child, WebSocketServer, ownOnPosix, upgradeRequest } from '../helpers/index.mjs';
+import { Child, WebSocketServer, listen, ownOnPosix, upgradeRequest } from '../helpers/index.mjs';
 import { ask, exits, inMode, open, place, until, version } from '../helpers/versions.mjs';
 
 const { prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
@@ -431,6 +431,28 @@ inMode('on the port of an HTTP server: what the program accepts after the move i
   await version(t, 'v1', old.port, path, options);
   await refused;
   await exits(t, old);
+});
+
+inMode("on the port of an HTTP server: what the program accepts in a listener of 'handover' moves", async (t) => {
+  const path = place(t);
+  const server = createServer();
+  const wss = new WebSocketServer({ noServer: true });
+  const asked = [];
+  const accept = () => wss.handleUpgrade(...asked.shift(), () => {});
+  server.on('upgrade', (...values) => asked.push(values));
+  // By this one the port knows the WebSocketServer.
+  server.once('upgrade', accept);
+  wss.once('handover', accept);
+  const listener = listen(server, { host: '127.0.0.1', port: 0, handover: path });
+  await once(listener, 'listening');
+  const { port } = listener.address();
+  const first = await open(port);
+  const opening = open(port);
+  await until(() => asked.length === 1);
+  const next = new Child(t, 'movable-http.mjs', ['v1', port, path, JSON.stringify({ mode: 'noServer' })]);
+  t.is(await ask(await opening, 'x'), 'v1 / 1 x  ');
+  t.is(await ask(first, 'x'), 'v1 / 1 x  ');
+  next.process.kill();
 });
 
 inMode("on the port of an HTTP server: a client that ends while the program decides emits 'end' once", async (t) => {

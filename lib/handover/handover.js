@@ -489,9 +489,12 @@ class Handover {
       await this.sendsLeave(heir, performance.now() + SETTLING);
       this.holding = this.nodes();
       const topics = await Promise.all(Array.from(this.servers(), exportServer));
+      // A connection that has just opened can wait for the ends of others, and would stay.
+      releaseReplies();
+      outbox.flush();
+      // And one that the HTTP server has given back: the bytes that it has read come first.
+      if (!heir.hasLeft && server.options.http) await this.freeze(id);
       if (!heir.hasLeft) {
-        // A connection that has just opened can wait for the ends of others, and would stay.
-        releaseReplies();
         for (const ws of connectionsBy(server)) attach(ws);
         outbox.flush();
         this.remains.giveBack();

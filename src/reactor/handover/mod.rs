@@ -189,6 +189,12 @@ impl Handovers {
         }
     }
 
+    /// How a connection is read once the consumer has handed back bytes.
+    pub(super) fn class_of(&self, slot: u32) -> ReadClass {
+        let is_frozen = self.origins.get(&slot).is_some_and(|origin| self.freezes(origin.port));
+        if is_frozen { ReadClass::Frozen } else { ReadClass::Modest }
+    }
+
     /// Whether new connections of the listener are not read.
     pub(super) fn freezes(&self, listener: u32) -> bool {
         self.frozen.contains(&listener)

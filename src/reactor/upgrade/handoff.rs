@@ -65,6 +65,6 @@ pub(super) fn hand_back(conn: &mut Conn<'_>, bytes: &[u8]) {
     if !bytes.is_empty() {
         return conn.reader.keep(conn.id.slot, bytes);
     }
-    conn.state.read.class = ReadClass::Modest;
+    conn.state.read.class = conn.handovers.class_of(conn.id.slot);
     conn.read_again();
 }
