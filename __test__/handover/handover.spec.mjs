@@ -303,12 +303,15 @@ for (const mode of ['native', 'hook', 'noServer']) {
     await version(t, 'v1', old.port, path, { mode });
     await until(() => old.output.includes('waits 300000'));
     // After a second, ten, and five minutes.
-    for (const those of [[slow], [half, never, used], [endless, body, tunnel]]) {
-      old.process.kill('SIGUSR2');
-      await Promise.all(those.map(({ ended }) => ended));
+    const ends = (...those) => old.process.kill('SIGUSR2') && Promise.all(those.map(({ ended }) => ended));
+    await ends(slow);
+    await ends(half, never, used);
+    if (mode === 'noServer') {
+      tunnel.write('more');
+      await until(() => tunnel.got === 'rawmore');
     }
+    await ends(endless, body, tunnel);
     t.regex(slow.got, /v0 \/slow/);
-    if (mode === 'noServer') t.is(tunnel.got, 'raw');
     t.regex(never.got, mode === 'native' ? /^HTTP\/1\.1 400/ : /^HTTP\/1\.1 503/);
     t.regex(used.got, mode === 'native' ? /v0 \/oneHTTP\/1\.1 400/ : /v0 \/oneHTTP\/1\.1 503/);
     await exits(t, old);
@@ -1318,6 +1321,37 @@ inMode('messages of a history keep what is left of their ttl', async (t) => {
     t.deepEqual([messages.map(({ data }) => String(data)), position.offset, recovered], [['new'], 2, true]);
   }
   for (const wss of [from, to]) wss.close();
+});
+
+inMode('presence: entries that were leaving have their time in the new process, and those that do not come leave', async (t) => {
+  const { exportServer, importServer } = createRequire(import.meta.url)('../../lib/handover/topics.js');
+  const [from, to] = [1, 2].map(() => new WebSocketServer({ port: 0, presenceGrace: 600_000 }));
+  t.teardown(() => [from, to].forEach((wss) => wss.close()));
+  await Promise.all([from, to].map((wss) => once(wss, 'listening')));
+  for (const key of ['gone', 'here']) {
+    const connection = once(from, 'connection');
+    const ws = await open(from.address().port);
+    const [socket] = await connection;
+    socket.enter('topic', { key });
+    if (key !== 'gone') continue;
+    ws.terminate();
+    await once(socket, 'close');
+  }
+  const moved = structuredClone(await exportServer(from));
+  const { setTimeout } = globalThis;
+  let allAreHere = null;
+  globalThis.setTimeout = (act, after) => {
+    if (after === 15_000) allAreHere = act;
+    return setTimeout(act, after);
+  };
+  importServer(to, moved);
+  globalThis.setTimeout = setTimeout;
+  const [room] = to._topics.presence.rooms.values();
+  const keys = () => [...room.own.values()].map(({ key }) => key);
+  t.deepEqual([to.presence('topic').count, keys()], [2, ['here']]);
+  allAreHere();
+  t.deepEqual([to.presence('topic').count, keys()], [2, []]);
+  for (const socket of from.clients) socket.terminate();
 });
 
 inMode('clients of the protocol of topics go on', async (t) => {

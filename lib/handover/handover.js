@@ -486,7 +486,7 @@ class Handover {
       this.silentSince = performance.now();
       await this.freeze(id);
       if (!heir.hasLeft) await Promise.race([this.tell(), heir.left]);
-      await this.sendsLeave(heir, performance.now() + SETTLING);
+      await this.sendsLeave();
       this.holding = this.nodes();
       const topics = await Promise.all(Array.from(this.servers(), exportServer));
       // A connection that has just opened can wait for the ends of others, and would stay.
@@ -531,10 +531,11 @@ class Handover {
     });
   }
 
-  /** Blobs are being read, or requests of the protocol of topics are under way. @type {(heir: Guest, due: number) => Promise<void>} */
-  async sendsLeave(heir, due) {
+  /** Blobs are being read, or requests of the protocol of topics are under way. */
+  async sendsLeave() {
+    const due = performance.now() + SETTLING;
     const isBusy = () => connectionsBy(this.server).some(waits) || this.nodes().some(({ hasEchoes }) => hasEchoes);
-    while (isBusy() && performance.now() < due && !heir.hasLeft) {
+    while (isBusy() && performance.now() < due) {
       await new Promise((resolve) => {
         setTimeout(resolve, STEP);
       });

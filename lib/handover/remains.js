@@ -114,7 +114,7 @@ class Remains {
   }
 
   endUndecided() {
-    for (const upgrade of this.upgrades()) if (!upgrade.answered && upgrade._accepted === 0) upgrade.respond(unavailable());
+    for (const upgrade of this.upgrades()) if (upgrade._accepted === 0) upgrade.respond(unavailable());
     for (const socket of this.rest()) {
       const { _httpMessage: response, bytesWritten, parser, [kSession]: session } = socket;
       // An upgrade has no parser any more.

@@ -88,7 +88,7 @@ function reap(server, followed, presence) {
     const topic = topics.all.get(name);
     if (topic?.size === 0) topics.emptied(topic);
   }
-  const all = /** @type {WebSocket[]} */ (connections()).filter(({ _extra, _owner }) => _owner === server && _extra?.topics);
+  const all = /** @type {WebSocket[]} */ (connections()).filter(({ _extra }) => _extra?.topics);
   for (const { name, own } of presence?.rooms ?? []) {
     const room = topics.presence?.rooms.get(name);
     room?.partOthers(own.keys(), new Set(all.map((ws) => subscriptionsOf(ws).present?.get(room))));
