@@ -320,12 +320,21 @@ for (const mode of ['native', 'hook', 'noServer']) {
 
 inMode('verifyClient that never answers does not keep the old process', async (t) => {
   const path = place(t);
-  const old = await version(t, 'v0', 0, path, { hook: true, faster: 100 });
+  const old = await version(t, 'v0', 0, path, { hook: true, steps: true });
   const never = raw(old.port, upgradeRequest({ line: 'GET /never HTTP/1.1' }));
+  const tunnel = raw(old.port, upgradeRequest({ line: 'GET /raw HTTP/1.1' }));
+  await until(() => tunnel.got !== '');
   const ws = await open(old.port);
   await version(t, 'v1', old.port, path, { hook: true });
+  await until(() => old.output.includes('waits 300000'));
+  // After ten seconds, twenty, and five minutes.
+  old.process.kill('SIGUSR2');
   await never.ended;
   t.regex(never.got, /^HTTP\/1\.1 503/);
+  old.process.kill('SIGUSR2');
+  await until(() => tunnel.got === 'rawmore');
+  old.process.kill('SIGUSR2');
+  await tunnel.ended;
   t.is(await ask(ws, 'x'), 'v1 / 1 x  ');
   await exits(t, old);
 });
@@ -869,8 +878,10 @@ for (const [name, url, isPaused] of [['that wait for resume()', '/hold', true], 
     const ws = await open(old.port, url);
     const heard = [];
     ws.on('message', (data) => heard.push(String(data)));
-    // More than JavaScript holds.
+    // More than JavaScript holds, in one read.
+    ws._socket.cork();
     for (let n = 0; n < 3000; n++) ws.send(String(n));
+    ws._socket.uncork();
     await until(() => heard.length === 5);
     await version(t, 'v1', old.port, path, options);
     await exits(t, old);
@@ -879,6 +890,9 @@ for (const [name, url, isPaused] of [['that wait for resume()', '/hold', true], 
     t.is(heard.splice(at, 1).length, 1, 'isPaused');
     if (isPaused) t.is(at, 5);
     t.deepEqual(heard, Array.from({ length: 3000 }, (_, n) => `${n < at ? 'v0' : 'v1'} ${n}`));
+    // It is read again.
+    ws.send('more');
+    await until(() => heard.at(-1) === 'v1 more');
   });
 }
 
