@@ -73,6 +73,8 @@ for (const [kind, { has, histories = [0], start }] of Object.entries(BROKERS)) {
       const refused = await version(t, 'other', port, path, { ...options, host: '127.0.0.2' });
       t.regex(refused.first, /^error WS_ERR_HANDOVER/);
       refused.process.kill();
+      const later = count + 1;
+      await until(() => heard.every((texts) => texts.includes(`other ${later}`)));
       clients[1].send(JSON.stringify({ publish: 'own v0' }));
       for (const name of ['v1', 'v2', 'v3']) {
         const next = await version(t, name, port, path, options);

@@ -1103,14 +1103,14 @@ for (const kind of ['ahead', 'port', 'whole']) {
     const { _handover: handover } = wss;
     const { onTaking } = Object.getPrototypeOf(handover);
     handover.onTaking = (report, bind) => {
-      const { fd } = report;
-      if (report.kind !== kind) return Reflect.apply(onTaking, handover, [report, bind]);
-      wss.close();
-      for (const name of ['foresee', 'take']) handover[name] = () => t.fail(name);
+      if (report.kind === kind) {
+        wss.close();
+        for (const name of ['foresee', 'takePort', 'take']) handover[name] = () => t.fail(name);
+      }
       // Another file can have its number.
-      const opened = inode(fd);
-      Reflect.apply(onTaking, handover, [report, () => t.fail('bind')]);
-      if (opened !== null) t.not(inode(fd), opened);
+      const opened = inode(report.fd);
+      Reflect.apply(onTaking, handover, [report, bind]);
+      if (opened !== null) t.not(inode(report.fd), opened);
     };
     await closed;
     await until(() => old.output.includes('did not take the connections'));

@@ -206,7 +206,6 @@ class Handover {
     const { bytes, fd, kind, left, moved, paused, reason, state: topics } = report;
     if (!this.server._isRunning() || this.hasFailed) {
       if (fd !== -1) closeSync(fd);
-      if (kind === 'ended') this.endTaking();
     } else if (kind === 'ahead') {
       try {
         this.foresee(/** @type {Buffer} */ (topics));
@@ -588,7 +587,6 @@ class Handover {
     if (this.isTaking || this.heir?.isGiven) for (const node of this.nodes()) node.rename();
     this.stop();
     if (this.heir?.isGiven === false) this.heir.leave();
-    this.frozen();
     for (const done of this.waiters.splice(0)) done(null);
     if (this.host === null) return;
     this.host.close();
