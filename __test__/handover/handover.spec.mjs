@@ -1113,7 +1113,7 @@ for (const kind of ['ahead', 'port', 'whole']) {
       if (opened !== null) t.not(inode(report.fd), opened);
     };
     await closed;
-    await until(() => old.output.includes('did not take the connections'));
+    await until(() => old.output.includes('did not take the connections') && readdirSync(dirname(path)).join() === 'h.sock');
     t.is(await ask(ws, 'x'), 'v0 / 1 x  ');
   });
 }
@@ -1219,8 +1219,21 @@ inMode('options that cannot work name themselves', (t) => {
   for (const [options, message] of bad) t.throws(() => new WebSocketServer({ port: 0, ...options }), { message });
   const folder = join(path, '..', 'open');
   mkdirSync(folder);
-  chmodSync(folder, 0o777);
-  t.throws(() => new WebSocketServer({ port: 0, handover: join(folder, 'h.sock') }), { message: /the folder must belong to the user/ });
+  for (const mode of [0o720, 0o702]) {
+    chmodSync(folder, mode);
+    t.throws(() => new WebSocketServer({ port: 0, handover: join(folder, 'h.sock') }), { message: /the folder must belong to the user/ });
+  }
+  const { checkPath } = createRequire(import.meta.url)('../../lib/handover/place.js');
+  writeFileSync(join(path, '..', 'file'), '');
+  t.throws(() => checkPath(join(path, '..', 'file', 'h.sock')), { message: /not in a folder/ });
+  const most = process.platform === 'linux' ? 107 : 103;
+  const long = (count, character) => join(dirname(path), character.repeat((count - dirname(path).length - 1) / Buffer.byteLength(character)));
+  t.notThrows(() => checkPath(long(most, 'x')));
+  for (const [count, character] of [[most + 1, 'x'], [most + 3, 'ü']]) t.throws(() => checkPath(long(count, character)), { message: /longer than/ });
+  // The folder beside it has a longer name.
+  const beside = long(most - 4, 'y');
+  mkdirSync(beside);
+  t.throws(() => checkPath(join(beside, 'h')), { message: /longer than/ });
 });
 
 inMode('topics: members, histories, positions and presence move', async (t) => {
