@@ -5,6 +5,9 @@
 //! another program could take the port, and a socket that closes would lose its waiting
 //! connections.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -85,9 +88,13 @@ impl Shard {
     }
 
     /// Bytes of all reactors' unfinished messages, and whether this one has the message that would
-    /// be given up.
-    pub(super) fn unfinished(&self) -> (usize, bool) {
-        let oldest = |(number, member): (usize, &Member)| (member.oldest.load(Ordering::Acquire), number);
+    /// be given up. `new`: the second since which messages are equally new in this turn; it can have
+    /// begun before those of others.
+    pub(super) fn unfinished(&self, new: u64) -> (usize, bool) {
+        let in_this_turn = |rank: u64| rank.min(new << 32 | rank & u64::from(u32::MAX));
+        let oldest = |(number, member): (usize, &Member)| {
+            (in_this_turn(member.oldest.load(Ordering::Acquire)), number)
+        };
         // Times first: bytes of a message that was given up since are not counted.
         let first = self.group.iter().enumerate().map(oldest).min();
         let bytes = self.group.iter().map(|member| member.unfinished.load(Ordering::Relaxed)).sum();

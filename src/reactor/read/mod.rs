@@ -107,8 +107,8 @@ impl Reader {
     }
 
     /// Whether one of this reactor's messages is to be given up; `in_group`: as for `excess`.
-    pub(super) fn has_excess(&self, in_group: impl FnOnce() -> (usize, bool)) -> bool {
-        self.excess(in_group) == Excess::Own
+    pub(super) fn has_excess(&self, now: Instant, in_group: impl FnOnce(u64) -> (usize, bool)) -> bool {
+        self.excess(now, in_group) == Excess::Own
     }
 
     pub(super) fn unfinished_bytes(&self) -> usize {

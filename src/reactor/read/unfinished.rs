@@ -140,12 +140,12 @@ pub(super) enum Excess {
 impl Reader {
     /// `in_group`: bytes of all reactors' unfinished messages, and whether this one has the message
     /// that would be given up.
-    pub(super) fn excess(&self, in_group: impl FnOnce() -> (usize, bool)) -> Excess {
+    pub(super) fn excess(&self, now: Instant, in_group: impl FnOnce(u64) -> (usize, bool)) -> Excess {
         let unfinished = &self.unfinished;
         if unfinished.messages.is_empty() {
             return Excess::None;
         }
-        let (bytes, is_own) = in_group();
+        let (bytes, is_own) = in_group(unfinished.new_since(now));
         if bytes <= unfinished.budget || unfinished.is_alone(bytes) {
             Excess::None
         } else if is_own {
@@ -165,7 +165,7 @@ impl<C: Consumer> Reactor<C> {
             self.shard.note_unfinished(unfinished.bytes, behind.map_or(u64::MAX, |(rank, _)| rank));
             let Some((rank, slot)) = behind else { return };
             let is_new = rank >> 32 >= unfinished.new_since(self.timers.now());
-            match self.reader.excess(|| self.shard.unfinished()) {
+            match self.reader.excess(self.timers.now(), |new| self.shard.unfinished(new)) {
                 Excess::None => return,
                 Excess::Elsewhere => return self.shard.wake_others(),
                 Excess::Own => {}

@@ -60,7 +60,7 @@ impl<C: Consumer> Reactor<C> {
             || self.writer.is_behind()
             || self.timers.is_behind()
             || self.topics.is_waiting(self.timers.now())
-            || self.reader.has_excess(|| self.shard.unfinished())
+            || self.reader.has_excess(self.timers.now(), |new| self.shard.unfinished(new))
     }
 
     /// When work is due, sockets or not.
