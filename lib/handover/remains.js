@@ -53,11 +53,13 @@ class Remains {
 
   /** The port is frozen: connections without a request move with it, and others end with their answer. */
   giveBack() {
+    // 0: for ever, as in Node.
+    const kept = /** @type {any} */ (this.server.options.http)?.keepAliveTimeout || Infinity;
     for (const socket of this.idle()) {
       try {
         const { remoteAddress: address, remoteFamily: family, remotePort: port } = socket;
         const client = this.server.options.proxyProtocol ? `${family === 'IPv6' ? `[${address}]` : address}:${port}` : null;
-        state.native.giveBack(this.server._listenerId, /** @type {any} */ (socket)._handle.fd, client);
+        state.native.giveBack(this.server._listenerId, /** @type {any} */ (socket)._handle.fd, client, kept);
         socket.destroy();
       } catch {
         // No descriptors are left: it stays.

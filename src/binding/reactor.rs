@@ -28,7 +28,7 @@ use crate::reactor::{Descriptor, Handle};
 
 use super::adopt;
 use super::backends::{Backends, INLINE};
-use super::deflate::NegotiatedDeflate;
+use super::deflate::{NegotiatedDeflate, millis};
 use super::exchange::{Calls, Exchange};
 use super::inline::Inline;
 use super::limits::{JsAdmission, JsRates};
@@ -270,11 +270,11 @@ impl JsReactor {
     }
 
     /// A frozen listener gets a connection back from its HTTP server: a duplicate of the socket, which waits for a request.
-    /// `client`: as a proxy has named it.
+    /// `client`: as a proxy has named it; `kept`: milliseconds.
     #[napi(catch_unwind)]
-    pub fn give_back(&self, id: u32, fd: i32, client: Option<String>) -> Result<()> {
+    pub fn give_back(&self, id: u32, fd: i32, client: Option<String>, kept: f64) -> Result<()> {
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
-        let idle = Parcel::idle(client.and_then(|client| client.parse().ok()));
+        let idle = Parcel::idle(client.and_then(|client| client.parse().ok()), millis(kept));
         let parcels = vec![(stream.into(), idle)];
         self.backends.submit(self.owner(id), Command::Import { listener: id, parcels })
     }

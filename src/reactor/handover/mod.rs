@@ -432,10 +432,10 @@ impl<C: Consumer> Reactor<C> {
         let mut connection = Connection::new(stream, listener, config, Life::Open);
         connection.read.class = ReadClass::Frozen;
         let opened = match state {
-            State::Opening { proxied } => {
-                connection.life = Life::Opening(Box::new(Head::new(client, proxied, None)));
+            State::Opening { proxied, kept } => {
+                connection.life = Life::Opening(Box::new(Head::moved(client, proxied, kept)));
                 connection.read.received = unread.len() as u64;
-                self.timers.arm(id, &mut connection.deadline, handshake_timeout);
+                self.timers.arm(id, &mut connection.deadline, kept.unwrap_or(handshake_timeout));
                 None
             }
             State::Open(opened) => Some(*opened),
@@ -489,7 +489,7 @@ impl Conn<'_> {
             Life::Opening(head) => {
                 let exported = head.export().filter(|_| self.queued() == 0);
                 let (proxied, bytes) = exported.ok_or(Stay::Unknown)?;
-                (bytes.to_vec(), head.client(), State::Opening { proxied })
+                (bytes.to_vec(), head.client(), State::Opening { proxied, kept: head.kept })
             }
             Life::Open => {
                 let origin = self.handovers.origins.get(&self.id.slot).ok_or(Stay::Unknown)?;

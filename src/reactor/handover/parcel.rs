@@ -47,9 +47,11 @@ pub struct Parcel {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// A part of its request has come. `proxied`: a header of the PROXY protocol comes first.
+    /// A part of its request has come. `proxied`: a header of the PROXY protocol comes first. `kept`: how long it can wait
+    /// for another request.
     Opening {
         proxied: bool,
+        kept: Option<Duration>,
     },
     Open(Box<Opened>),
 }
@@ -81,9 +83,9 @@ pub(in crate::reactor) struct Rest {
 }
 
 impl Parcel {
-    /// A connection that waits for a request.
-    pub fn idle(client: Option<SocketAddr>) -> Self {
-        Self { client, unread: Vec::new(), state: State::Opening { proxied: false } }
+    /// A connection that waits for another request.
+    pub fn idle(client: Option<SocketAddr>, kept: Duration) -> Self {
+        Self { client, unread: Vec::new(), state: State::Opening { proxied: false, kept: Some(kept) } }
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -91,9 +93,10 @@ impl Parcel {
         put.option(self.client, put_address);
         put.bytes(&self.unread);
         match &self.state {
-            State::Opening { proxied } => {
+            State::Opening { proxied, kept } => {
                 put.byte(0);
                 put.flag(*proxied);
+                put.option(*kept, put_time);
             }
             State::Open(opened) => {
                 put.byte(1);
@@ -114,7 +117,7 @@ impl Parcel {
         let client = from.option(take_address)?;
         let unread = from.bytes()?.to_vec();
         let state = match from.byte()? {
-            0 => State::Opening { proxied: from.flag()? },
+            0 => State::Opening { proxied: from.flag()?, kept: from.option(take_time)? },
             1 => {
                 let ahead = from.option(Decoder::number)?;
                 let (request, response) = match ahead {
@@ -204,7 +207,7 @@ impl Rest {
         put.bytes(&self.attachment);
         put.flag(self.paused);
         put.flag(self.pinged);
-        put.option(self.silence, |put, silence| put.number(nanos(silence)));
+        put.option(self.silence, put_time);
         for rate in self.rates {
             put.number(nanos(rate));
         }
@@ -221,13 +224,21 @@ impl Rest {
             attachment: from.bytes()?.to_vec(),
             paused: from.flag()?,
             pinged: from.flag()?,
-            silence: from.option(|from| from.number().map(Duration::from_nanos))?,
+            silence: from.option(take_time)?,
             rates: [Duration::from_nanos(from.number()?), Duration::from_nanos(from.number()?)],
             received: from.number()?,
             copied: from.option(|from| Some((from.number()?, from.number()?)))?,
             queued: from.bytes()?.to_vec(),
         })
     }
+}
+
+fn put_time(put: &mut Encoder<'_>, time: Duration) {
+    put.number(nanos(time));
+}
+
+fn take_time(from: &mut Decoder<'_>) -> Option<Duration> {
+    from.number().map(Duration::from_nanos)
 }
 
 fn put_address(put: &mut Encoder<'_>, address: SocketAddr) {

@@ -1,7 +1,7 @@
 //! The state of a connection until it opens.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
@@ -17,6 +17,8 @@ pub(in crate::reactor) struct Head {
     pub(super) skip: u64,
     /// A header of the PROXY protocol comes first.
     pub(super) proxied: bool,
+    /// The consumer has answered requests, and this long the connection can wait for another one.
+    pub(in crate::reactor) kept: Option<Duration>,
     /// Its listener has closed: an upgrade is refused, and the connection ends after any other request.
     pub(super) closed: bool,
     pub(super) since: Option<Instant>,
@@ -45,6 +47,11 @@ pub(in crate::reactor) struct PendingUpgrade {
 impl Head {
     pub(in crate::reactor) fn new(peer: Option<SocketAddr>, proxied: bool, since: Option<Instant>) -> Self {
         Self { peer, proxied, since, ..Self::default() }
+    }
+
+    /// From another process, or back from the consumer.
+    pub(in crate::reactor) fn moved(peer: Option<SocketAddr>, proxied: bool, kept: Option<Duration>) -> Self {
+        Self { peer, proxied, kept, ..Self::default() }
     }
 
     /// The listener has closed. Returns whether the peer waits for an answer.

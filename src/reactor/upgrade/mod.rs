@@ -94,6 +94,9 @@ pub(super) enum Step {
 pub(super) fn on_bytes<C: Consumer>(consumer: &mut C, conn: &mut Conn<'_>, bytes: &[u8]) -> Step {
     if let Life::Opening(head) = &mut conn.state.life {
         head.bytes.extend_from_slice(bytes);
+        if head.kept.take().is_some() {
+            conn.arm(conn.state.config.handshake_timeout);
+        }
     }
     loop {
         let Life::Opening(head) = &mut conn.state.life else { return Step::Wait };

@@ -791,21 +791,24 @@ fn all_state_of_a_connection_moves_again() {
 #[test]
 fn all_state_of_a_connection_before_its_request_moves_again() {
     let named = |address: &str| Some(address.parse().unwrap());
-    for (client, proxied, unread) in [
-        (named("192.0.2.7:4711"), false, "GET / HT"),
-        (named("[2001:db8::7]:4711"), false, "GET / HT"),
-        (None, true, "PROXY TC"),
-        (None, false, ""),
+    for (client, proxied, unread, kept) in [
+        (named("192.0.2.7:4711"), false, "GET / HT", None),
+        (named("[2001:db8::7]:4711"), false, "GET / HT", None),
+        (None, true, "PROXY TC", None),
+        (None, false, "", None),
+        (named("192.0.2.7:4711"), false, "", Some(Duration::from_secs(1000))),
     ] {
         let mut new = Process::new();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = Client::connect(listener.local_addr().unwrap());
-        let parcel = || Parcel { client, unread: unread.into(), state: State::Opening { proxied } };
+        let parcel = || Parcel { client, unread: unread.into(), state: State::Opening { proxied, kept } };
         import(&mut new, &socket, parcel());
         new.reactor.on_thaw(0, true);
         new.turn();
         let connection = new.reactor.connections.get_mut(0).unwrap();
-        assert!(new.reactor.timers.left(&connection.deadline).is_some(), "it has a time limit");
+        let limit = kept.unwrap_or(connection.config.handshake_timeout);
+        let left = new.reactor.timers.left(&connection.deadline).unwrap();
+        assert!(left + PATIENCE > limit && left <= limit + Duration::from_secs(1), "{left:?}");
         assert_eq!(state_of(&mut new), parcel());
     }
 }
