@@ -68,14 +68,16 @@ function isAttached({ _bits: bits, _extra: extra }) {
   return extra.attachment === extra.attached && (topics === null || (topics.isTold && topics.present === null));
 }
 
-/** As `attach`, while its listener is not frozen: then little is left to do. @param {WebSocket} ws */
-function attachAhead(ws) {
-  if ((ws._bits & (BUFFERING | PAUSED)) === 0 && !ws._extra?.buffered && !waits(ws)) attach(ws);
-}
-
-/** Sends the reactor what goes with the connection, or says that it cannot go. @param {WebSocket} ws */
-function attach(ws) {
-  if (waits(ws)) {
+/**
+ * Sends the reactor what goes with the connection, or says that it cannot go. `isEarly`: its listener is not frozen. Then little
+ * is left to do, and V8 has compiled this.
+ *
+ * @type {(ws: WebSocket, isEarly?: boolean) => void}
+ */
+function attach(ws, isEarly = false) {
+  const isBusy = waits(ws);
+  if (isEarly && (isBusy || (ws._bits & (BUFFERING | PAUSED)) !== 0 || ws._extra?.buffered)) return;
+  if (isBusy) {
     ws._ensureExtra().attached = undefined;
     return void outbox.pushEmpty(ws._slot, ws._generation, OUT_ATTACH | OUT_FLAG_ON);
   }
@@ -125,22 +127,34 @@ function detach(ws, bytes, start) {
   ws._bits |= RESUMED;
   const at = tlsOffset(bytes, start);
   ws._accepted = bytes.readUInt32LE(at + MOVED_QUEUED);
+  const from = at + MOVED_ATTACHMENT;
   const end = endOf(bytes, start);
-  if (end === at + MOVED_ATTACHMENT) return;
+  if (end === from) return;
+  if (bytes[from] === ALONE[0]) detachValue(ws, bytes, from + 1, end);
+  else if (bytes[from] === WITH_TEXT) detachText(ws, bytes, from, end);
+  else detachAll(ws, Buffer.from(bytes.subarray(from + 1, end)));
+}
+
+/** @type {(ws: WebSocket, bytes: Buffer, from: number, end: number) => void} */
+function detachValue(ws, bytes, from, end) {
+  if (bytes[from] !== MARK) ws._ensureExtra().attachment = bytes.toString('utf8', from, end);
+  else if (bytes[from + 1] > FORM) ws.terminate();
   // A copy: Buffers in it would keep the memory of the batch.
-  const [from, text] = textOf(bytes, at + MOVED_ATTACHMENT);
-  const brought = Buffer.from(bytes.subarray(from, end));
-  if (bytes[at + MOVED_ATTACHMENT] !== WITH_OTHERS[0]) {
-    if (text !== '') {
-      const { isPaused, names } = JSON.parse(text);
-      if (isPaused) ws._bits |= PAUSED;
-      if (names !== undefined) importMemberships(ws, { entries: [], names, watched: [] });
-      if (from === end) return;
-    }
-    if (brought[0] === MARK && brought[1] > FORM) ws.terminate();
-    else ws._ensureExtra().attachment = brought[0] === MARK ? brought : brought.toString();
-    return;
-  }
+  else ws._ensureExtra().attachment = Buffer.from(bytes.subarray(from, end));
+}
+
+/** @type {(ws: WebSocket, bytes: Buffer, at: number, end: number) => void} */
+function detachText(ws, bytes, at, end) {
+  const start = at + TEXT_HEAD;
+  const from = start + bytes.readUInt32LE(at + 1);
+  const { isPaused, names } = JSON.parse(bytes.toString('utf8', start, from));
+  if (isPaused) ws._bits |= PAUSED;
+  if (names !== undefined) importMemberships(ws, { entries: [], names, watched: [] });
+  if (from !== end) detachValue(ws, bytes, from, end);
+}
+
+/** @type {(ws: WebSocket, brought: Buffer) => void} */
+function detachAll(ws, brought) {
   let moved;
   try {
     moved = deserialize(brought);
@@ -157,12 +171,4 @@ function detach(ws, bytes, start) {
   ws._bits |= BUFFERING;
 }
 
-/** Where the value or the object begins, and the text before it. @type {(bytes: Buffer, at: number) => [number, string]} */
-function textOf(bytes, at) {
-  if (bytes[at] !== WITH_TEXT) return [at + 1, ''];
-  const start = at + TEXT_HEAD;
-  const end = start + bytes.readUInt32LE(at + 1);
-  return [end, bytes.toString('utf8', start, end)];
-}
-
-module.exports = { attach, attachAhead, detach, pack, release, unpack, waits };
+module.exports = { attach, detach, pack, release, unpack, waits };

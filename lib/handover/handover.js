@@ -17,7 +17,7 @@ const { addon } = require('../reactor/addon');
 const { releaseReplies } = require('../reactor/defer-replies');
 const outbox = require('../reactor/outbox');
 const { state } = require('../reactor/reactors');
-const { attach, attachAhead, release, waits } = require('./attachment');
+const { attach, release, waits } = require('./attachment');
 const { Remains } = require('./remains');
 const { exportServer, importServer } = require('./topics');
 const { checkPath, listenNear } = require('./place');
@@ -337,9 +337,10 @@ class Handover {
   servers() {
     const { server } = this;
     const { http, [kAll]: isPort } = /** @type {any} */ (server.options);
-    const takers = http ? upgradesOf(http).takers : [];
+    // All connections are its own.
+    if (!http) return new Set([server]);
     const owners = connectionsBy(server).map(({ _owner: owner }) => owner);
-    return new Set([...(isPort ? [] : [server]), ...takers, ...owners]);
+    return new Set([...(isPort ? [] : [server]), ...upgradesOf(http).takers, ...owners]);
   }
 
   /** The nodes of the servers with an adapter. */
@@ -477,7 +478,7 @@ class Handover {
     this.heir = heir;
     this.begun = performance.now();
     try {
-      for (const ws of connectionsBy(server)) attachAhead(ws);
+      for (const ws of connectionsBy(server)) attach(ws, true);
       outbox.flush();
       heir.courier?.copy(state.native, id);
       await Promise.race([heir.copied, heir.left]);
