@@ -41,7 +41,7 @@ const ALONE = '__test__/attacks/stream-bombs.spec.mjs';
 const not = (names) => names.map((name) => `!__test__/${name}`);
 const ALL_SPECS = ['__test__/**/*.spec.mjs', `!${ALONE}`];
 /** Sweeps, waits for timeouts, ends of processes: up to half a minute each. */
-const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'faults/faults-process', 'handover/foreign', 'handover/recipes', 'listen/http-finish', 'listen/http-limits', 'listen/http2-matrix', 'reactor/blocked', 'reactor/memory'].map((name) => `${name}.spec.mjs`);
+const SLOW = ['adapters/redis-failover', 'adapters/redis-faults', 'adapters/redis-lives', 'faults/faults-process', 'handover/adapters', 'handover/foreign', 'handover/recipes', 'listen/http-finish', 'listen/http-limits', 'listen/http2-matrix', 'reactor/blocked', 'reactor/memory'].map((name) => `${name}.spec.mjs`);
 /** Without the attacks. */
 const OWN_SPECS = [...ALL_SPECS, ...not(['attacks/**', 'scripts/examples.spec.mjs', ...SLOW])];
 const SHORT_MODE_SPECS = MODE_SPECS.filter((path) => !SLOW.some((name) => path.endsWith(name)));
