@@ -114,7 +114,7 @@ for (const way of Object.keys(WAYS)) {
       if (end === undefined) continue;
       end(wss, server, note);
       await settled();
-      // Nothing reports that a hook has gone, either.
+      // No event reports the removal of a hook, either.
       if (reason === HOOK) await isNative(t, wss, port);
       t.true(await isNative(t, wss, port), title);
     }

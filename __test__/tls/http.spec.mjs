@@ -342,7 +342,7 @@ test('the socket is one object, and tells what one of Node tells', async (t) => 
   t.deepEqual(await sights(t, given.http, (see) => given.wss.on('secureConnection', see), () => given.port), expected);
 });
 
-/** What a program sees of a socket that HTTP has left to it, and that it has ended. */
+/** The events of a socket that HTTP leaves to the program, and that the program ends. */
 async function farewells(t, server, port) {
   const seen = [];
   for (const event of ['connect', 'upgrade']) {

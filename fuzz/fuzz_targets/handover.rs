@@ -102,7 +102,7 @@ fn moves(bytes: &[u8]) {
     let mut engine = Engine::import(again, &config, &settings(), &pool).expect("with the same settings");
     seen.extend(read(&mut engine, &config, &mut second.to_vec()));
     // A context has a window of 32 KiB, whatever was agreed on; the state has the agreed one. So a peer that breaks the
-    // agreement, and refers to what is before it, can fail after a move only.
+    // agreement, and refers to earlier bytes, can fail after a move only.
     if is(2) && window < 15 && seen.last() == Some(&("error", Vec::new(), Some(1007))) {
         seen.pop();
         assert!(whole.starts_with(&seen));

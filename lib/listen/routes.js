@@ -67,7 +67,7 @@ class Upgrades {
     const emitConnection = wss.emit.bind(wss, 'connection');
     /** @type {(request: IncomingMessage, socket: Duplex, head: Buffer) => void} */
     const listener = (request, socket, head) => {
-      // Nothing reports that a hook has gone: it counts from the next connection on, as with `port`.
+      // No event reports the removal of a hook: it counts from the next connection on, as with `port`.
       if (this.ports.size !== 0) wss._updateHooks();
       if (this.isFor(wss, request)) wss.handleUpgrade(request, socket, head, emitConnection);
     };

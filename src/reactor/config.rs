@@ -259,7 +259,7 @@ pub(super) const COST_OF_MEMBER: usize = 512;
 /// The charge to `COMMAND_BUDGET` for each compressed byte of a message for many connections: no
 /// more than [`COMPRESS_BUDGET`] in one turn.
 pub(super) const COST_OF_COMPRESSED: usize = COMMAND_BUDGET / COMPRESS_BUDGET;
-/// Bytes that wait for a member above its topic's limit when it moves: what it has missed is queued.
+/// Bytes in the queue of a member, above its topic's limit, when it moves: the messages that it lacks are queued.
 pub(super) const MOVED_BESIDES: usize = 1 << 20;
 /// Most bytes, and keys, that wait for a member of a topic that keeps the latest message of each key.
 pub(super) const LATEST_BYTES: usize = 16 << 20;

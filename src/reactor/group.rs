@@ -88,8 +88,8 @@ impl Shard {
     }
 
     /// Bytes of all reactors' unfinished messages, and whether this one has the message that would
-    /// be given up. `new`: the second since which messages are equally new in this turn; it can have
-    /// begun before those of others.
+    /// be given up. `new`: the second since which messages are equally new in this turn; the
+    /// turns of other reactors can have later ones.
     pub(super) fn unfinished(&self, new: u64) -> (usize, bool) {
         let in_this_turn = |rank: u64| rank.min(new << 32 | rank & u64::from(u32::MAX));
         let oldest = |(number, member): (usize, &Member)| {

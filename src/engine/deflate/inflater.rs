@@ -72,7 +72,7 @@ impl Inflater {
     }
 
     /// Inflates the trailer that the sender cut off. Returns where in the message the last stream ended: later messages
-    /// cannot refer to what is before.
+    /// cannot refer to earlier bytes.
     pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<Option<usize>, ErrorKind> {
         if self.stream == Stream::GoesOn {
             self.inflate_trailer(sink)?;

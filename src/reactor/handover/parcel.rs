@@ -47,7 +47,7 @@ pub struct Parcel {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// A part of its request has come. `proxied`: a header of the PROXY protocol comes first. `kept`: how long it can wait
+    /// It has received a part of its request, or none. `proxied`: a header of the PROXY protocol comes first. `kept`: how long it can wait
     /// for another request.
     Opening {
         proxied: bool,

@@ -164,7 +164,7 @@ fn a_message_that_expires_too_late_is_a_gap() {
     assert_eq!(stays, [("behind", 1)]);
 }
 
-/// What a turn has no time to compress is compressed before the move.
+/// Messages that a turn has no time to compress are compressed before the move.
 #[test]
 fn long_messages_that_are_compressed_move() {
     let end = "\r\nSec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n\r\n";
