@@ -92,8 +92,8 @@ impl Inflater {
             rest = rest.get(used..).unwrap_or_default();
         }
         if rest.len() == 1 {
-            // At the end of a block the inflater stops before it looks whether that was the last: the block whose end is the
-            // trailer can have BFINAL too.
+            // The inflater stops at the end of a block before it reads its BFINAL. A block that ends in the trailer can
+            // have BFINAL too.
             self.run(&[], InflateFlush::SyncFlush, sink)?;
         } else if self.stream == Stream::GoesOn {
             return Err(ErrorKind::DeflateUnexpectedEnd);
